@@ -1,0 +1,1 @@
+//! What rows are made of: batches, columns, tensors, schemas and row positions.

@@ -1,0 +1,1 @@
+//! `Document` to `Graph`: names resolved, edges typed, every mistake found.

@@ -1,0 +1,16 @@
+//! The flowgpu engine: graphs, threads, processes and devices.
+//!
+//! A pipeline goes through five life stages, each a type: [`config::Document`] (what was written), [`graph::Graph`]
+//! (resolved and typed), [`schedule::Plan`] (placed and sized), [`runtime::Running`] and [`runtime::Report`].
+//!
+//! The engine knows no image, model or file format: those live in the `nodes` crate and come in through the traits of
+//! [`node`]. Inside the engine each module imports only those listed before it:
+//! `data`, `node`, `config`, `graph`, `schedule`, `worker`, `runtime`.
+
+pub mod data;
+pub mod node;
+pub mod config;
+pub mod graph;
+pub mod schedule;
+pub mod worker;
+pub mod runtime;

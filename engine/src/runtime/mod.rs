@@ -1,0 +1,1 @@
+//! `Plan` to `Running` to `Report`: threads, queues, order, rejects, cancellation.

@@ -1,0 +1,1 @@
+//! Running a model on a batch: the executor seam and its implementations.

@@ -1,0 +1,1 @@
+//! Model architectures in candle, one file each.

@@ -1,0 +1,1 @@
+//! Row work between the model and the sink.

@@ -1,0 +1,1 @@
+//! Weight files: safetensors, zip and legacy torch pickles, Hugging Face folders.
