@@ -80,7 +80,7 @@ impl Kind {
             role: Role::of(K::NAME).expect("a kind's name begins with its role"),
             schema: schema.to_value(),
             example: K::EXAMPLE,
-            parse: |with| match serde_yaml::from_value::<K>(with) {
+            parse: |with| match serde_yaml::with::singleton_map_recursive::deserialize::<K, _>(with) {
                 Ok(node) => Ok(Box::new(node)),
                 Err(error) => Err(error.to_string()),
             },
