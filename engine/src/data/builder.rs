@@ -84,6 +84,16 @@ impl ColumnBuilder {
         }
     }
 
+    /// Pushes text.
+    ///
+    /// # Panics
+    /// If the column has another type.
+    pub fn push_text(&mut self, value: &str) {
+        let ColumnBuilder::Text(text, ends) = self else { panic!("the column is not text") };
+        text.push_str(value);
+        ends.push(text_end(text));
+    }
+
     /// Pushes row `row_idx` of `column`, which has this builder's type.
     ///
     /// # Panics
@@ -131,9 +141,7 @@ impl<'a> RowMut<'a> {
 
     /// Writes text to output `output`.
     pub fn text(&mut self, output: usize, value: &str) {
-        let ColumnBuilder::Text(text, ends) = &mut self.builders[output] else { panic!("output {output} is not text") };
-        text.push_str(value);
-        ends.push(text_end(text));
+        self.builders[output].push_text(value);
     }
 
     /// Writes bytes.

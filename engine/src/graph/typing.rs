@@ -91,7 +91,7 @@ fn merge(drafts: &[Draft<'_>], node_idx: usize, inputs: Vec<Schema>, mistakes: &
 
 fn fill_origins(spec: &mut NodeSpec, node_idx: usize) {
     for output in &mut spec.outputs {
-        if output.from == From::New {
+        if output.from == From::New || output.field.origin.is_none() {
             output.field.origin = Some(node_idx);
         }
     }

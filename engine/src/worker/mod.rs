@@ -11,5 +11,6 @@ mod executor;
 mod local;
 
 pub use execute::execute;
+pub(crate) use execute::panic_text;
 pub use executor::{Done, Executor, Job, JobError, JobId};
 pub use local::Local;
