@@ -15,8 +15,12 @@ use super::{env, parse};
 
 fn wrong_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/config/wrong");
-    let entries = fs::read_dir(folder).expect("the folder of wrong files").map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension() == Some(OsStr::new("yaml"))).collect();
+    let entries = fs::read_dir(folder)
+        .expect("the folder of wrong files")
+        .map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> = entries
+        .filter(|path| path.extension() == Some(OsStr::new("yaml")))
+        .collect();
     files.sort();
     files
 }
@@ -24,13 +28,22 @@ fn wrong_files() -> Vec<PathBuf> {
 fn mistakes_of(file: &Path) -> Mistakes {
     let bytes = fs::read(file).expect("a wrong file");
     let text = String::from_utf8_lossy(&bytes);
-    let set = text.lines().next().and_then(|line| line.strip_prefix("# --set ")).unwrap_or("");
-    let overrides: Vec<(String, String)> =
-        set.split_whitespace().filter_map(|pair| pair.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect();
+    let set = text
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("# --set "))
+        .unwrap_or("");
+    let overrides: Vec<(String, String)> = set
+        .split_whitespace()
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(k, v)| (k.into(), v.into()))
+        .collect();
     let name = Path::new(file.file_name().expect("a name"));
     match std::str::from_utf8(&bytes) {
-        Ok(text) => Document::parse(text, name, &overrides, &env, &Kinds::new()).expect_err(&name.to_string_lossy()),
-        Err(_) => Document::read(file, &overrides, &env, &Kinds::new()).expect_err(&name.to_string_lossy()),
+        Ok(text) => Document::parse(text, name, &overrides, &env, &Kinds::new())
+            .expect_err(&name.to_string_lossy()),
+        Err(_) => Document::read(file, &overrides, &env, &Kinds::new())
+            .expect_err(&name.to_string_lossy()),
     }
 }
 
@@ -63,8 +76,16 @@ fn there_are_enough_wrong_files_and_each_says_where() {
         for (mistake, line) in mistakes.iter().zip(mistakes.lines().lines()) {
             let Some(span) = mistake.span else { continue };
             let at = mistakes.source().location(span.start);
-            let place = format!("{}:{}:{}", mistakes.source().file().display(), at.line, at.column);
-            assert!(rendered.contains(&format!("{place}\n")), "{place} in {rendered}");
+            let place = format!(
+                "{}:{}:{}",
+                mistakes.source().file().display(),
+                at.line,
+                at.column
+            );
+            assert!(
+                rendered.contains(&format!("{place}\n")),
+                "{place} in {rendered}"
+            );
             assert!(line.starts_with(&format!("{place}: error: ")), "{line}");
         }
     }
@@ -72,13 +93,14 @@ fn there_are_enough_wrong_files_and_each_says_where() {
 
 #[test]
 fn the_same_as_json_for_editors() {
-    let mistakes = parse("name: a\nnodes:\n  é: {kind: batch, with: {size: big}}\n").expect_err("two mistakes");
+    let mistakes = parse("name: a\nnodes:\n  é: {kind: batch, with: {size: big}}\n")
+        .expect_err("two mistakes");
     assert_eq!(
         mistakes.to_json()[1],
         json!({
             "file": "dir/p.yaml", "line": 3, "column": 33, "end_line": 3, "end_column": 36,
             "message": "`size` wants a positive integer, and this is the text `big`",
-            "label": "", "notes": ["Rows in a batch"],
+            "label": "", "notes": ["`size`: Rows in a batch"],
         })
     );
 }
@@ -89,20 +111,30 @@ fn colour_only_where_asked_for_and_ascii_where_needed() {
     assert!(mistakes.render(Look::COLOUR).contains("\u{1b}["));
     let plain = mistakes.render(Look::PLAIN);
     assert!(!plain.contains('\u{1b}') && plain.contains("┌─"), "{plain}");
-    let ascii = mistakes.render(Look { colour: false, ascii: true });
+    let ascii = mistakes.render(Look {
+        colour: false,
+        ascii: true,
+    });
     assert!(ascii.is_ascii(), "{ascii}");
 }
 
 #[test]
 fn control_characters_never_reach_the_terminal() {
-    let mistakes = parse("name: a\nnodes: {\"b\\e[2J\": {kind: \"x\u{7f}\u{9b}2J\"}}\n").expect_err("mistakes");
+    let mistakes = parse("name: a\nnodes: {\"b\\e[2J\": {kind: \"x\u{7f}\u{9b}2J\"}}\n")
+        .expect_err("mistakes");
     let rendered = mistakes.render(Look::PLAIN);
-    assert!(rendered.chars().all(|c| c == '\n' || !c.is_control()), "{rendered:?}");
+    assert!(
+        rendered.chars().all(|c| c == '\n' || !c.is_control()),
+        "{rendered:?}"
+    );
 }
 
 #[test]
 fn a_very_long_line_is_shown_in_part() {
-    let text = format!("name: a\nnodes: {{b: {{kind: batch, with: {{{}sise: 1}}}}}}\n", "size: 1, ".repeat(500));
+    let text = format!(
+        "name: a\nnodes: {{b: {{kind: batch, with: {{{}sise: 1}}}}}}\n",
+        "size: 1, ".repeat(500)
+    );
     let rendered = parse(&text).expect_err("mistakes").render(Look::PLAIN);
     let longest = rendered.lines().map(str::len).max().expect("lines");
     assert!(longest < 400, "{longest}");
