@@ -140,3 +140,78 @@ fn a_very_long_line_is_shown_in_part() {
     assert!(longest < 400, "{longest}");
     assert!(rendered.contains("did you mean `size`?"), "{rendered}");
 }
+
+/// Checks that the one mistake in a file stands exactly between « and ».
+fn check(marked: &str, message: &str) {
+    let start = marked.find('«').expect("the beginning");
+    let end = marked.find('»').expect("the end") - '«'.len_utf8();
+    let mistakes = parse(&marked.replace(['«', '»'], "")).expect_err(message);
+    let spans: Vec<_> = mistakes
+        .iter()
+        .map(|mistake| mistake.span.map(|span| (span.start, span.end)))
+        .collect();
+    assert_eq!(spans, [Some((start, end))], "{mistakes}");
+    assert!(mistakes.lines().contains(message), "{mistakes}");
+}
+
+#[test]
+fn places_are_exact_to_the_byte() {
+    let node = |text: &str| format!("name: a\nnodes:\n  ok: {{kind: decode.image}}\n  {text}\n");
+    let batch = |text: &str| node(&format!("b: {{kind: batch, with: {{size: 1, {text}}}}}"));
+    check(&batch("«sise»: 2"), "unknown option `sise`");
+    check(
+        &node("b:\n    kind: batch\n    with:\n      size: «'5 é'»  # '"),
+        "the text `5 é`",
+    );
+    check(&batch("max_wait: «\"5\\\"\"» "), "wants a duration");
+    check(
+        &node("b:\n    kind: batch\n    with:\n      size: «'it''s'» # it's"),
+        "the text `it's`",
+    );
+    check(&batch("max_wait: «soon» "), "wants a duration");
+    check(&batch("max_wait: !!str «soon»"), "wants a duration");
+    check(&batch("max_wait: &w «soon»"), "wants a duration");
+    check(&batch("max_wait: «[5, {a: b}]»"), "and this is a list");
+    check(&batch("max_wait: «{a: [é]}»"), "and this is a map");
+    check(
+        &batch("max_wait: 🦀 é «${v}» 🦀")
+            .replace("max_wait: ", "max_wait: '")
+            .replace("🦀}", "🦀'}"),
+        "`v`",
+    );
+    check(
+        &batch("«max_wait: 5s»").replace("max_wait: ", "max_wait:"),
+        "unknown option `max_wait:5s`",
+    );
+    check(
+        &node("b:\n    kind: batch\n    with:\n      size:\n        «- 1\n        - 2»\n  # end"),
+        "this is a list",
+    );
+    check(
+        &node("b:\n    kind: batch\n    with:\n      size: |\n        «a\n        b»\n\n  # end"),
+        "the text `a…`",
+    );
+    check(
+        &node("b:\n    kind: batch\n    with:\n      size: «a\n        b»"),
+        "the text `a b`",
+    );
+    check(
+        &node("b:\n    kind: batch\n    with: {«size»: }"),
+        "and this is empty",
+    );
+    check(
+        &node("b:\r\n    kind: batch\r\n    with:\r\n      size: «é»\r"),
+        "the text `é`",
+    );
+    check(&node("b: {kind: «batsh», with: {}}"), "unknown kind");
+    check(
+        &node("b: {kind: decode.image, from: [ok, «ok.rejcts»]}"),
+        "no output `rejcts`",
+    );
+    check(&node("«ok»: {kind: decode.image}"), "written twice");
+    check(
+        "name: a\nrun: {threads: {io: «0»}}\nnodes: {b: {kind: decode.image}}\n",
+        "positive integer",
+    );
+    check("# é\n«name»: a\n", "missing key `nodes`");
+}

@@ -56,6 +56,9 @@ impl Context<'_> {
                 );
                 mistake.label("a `:` with a space after it is missing")
             }
+            "mapping values are not allowed in this context" if self.long_scalar_before(at) => {
+                Mistake::at(self.char_at(at), "a key of more than 1024 characters")
+            }
             "mapping values are not allowed in this context" => {
                 let mistake = Mistake::at(
                     self.char_at(at),
@@ -86,6 +89,12 @@ impl Context<'_> {
                 mistake.label(info.replace(['`', '\''], ""))
             }),
         }
+    }
+
+    /// Whether the text that ends at `at` is too long to be a key by YAML's rules.
+    fn long_scalar_before(&self, at: usize) -> bool {
+        self.last_scalar
+            .is_some_and(|scalar| scalar.end == at && scalar.end - scalar.start > 1024)
     }
 
     /// `*` opens an alias; far more often it was to be a pattern.
