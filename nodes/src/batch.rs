@@ -9,7 +9,7 @@ use engine::node::{BuildCx, Fault, Fold, NodeKind, NodeSpec, SpecCx, SpecError, 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::scalar::Duration;
+use engine::config::Duration;
 
 /// Puts rows together into batches of a fixed size, so that a model computes many at once.
 ///

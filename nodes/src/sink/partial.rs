@@ -67,7 +67,8 @@ impl Partial {
                 return Err(Fault::permanent(format!("cannot write `{shown}`: it is a folder")).help("add a file name"));
             }
             Ok(metadata) if !metadata.is_file() => {
-                let file = OpenOptions::new().write(true).open(path).map_err(|error| Fault::io("open", path, &error))?;
+                let file =
+                    OpenOptions::new().write(true).open(path).map_err(|error| Fault::io("open", path, &error))?;
                 return Ok(Partial::new(shown, Target::Direct { file, path: path.to_owned() }, State::Begun));
             }
             _ => {}

@@ -12,7 +12,7 @@ use super::files_fetch::ReadFile;
 use super::files_glob::Glob;
 use super::files_walk::Walk;
 use crate::path::normalised;
-use crate::scalar::Size;
+use engine::config::Size;
 
 /// The default of `max_file_bytes`.
 const MAX_FILE_BYTES: u64 = 1 << 30;
