@@ -16,13 +16,22 @@ pub fn json_schema(kinds: &dyn KindSchemas) -> Json {
     let mut definitions = Map::new();
     let mut choices = Vec::new();
     for name in &names {
-        let Some(schema) = kinds.schema(name) else { continue };
+        let Some(schema) = kinds.schema(name) else {
+            continue;
+        };
         let options = definition(schema, name, &mut definitions);
-        let required = options["required"].as_array().is_some_and(|required| !required.is_empty());
+        let required = options["required"]
+            .as_array()
+            .is_some_and(|required| !required.is_empty());
         definitions.insert((*name).to_owned(), options);
-        let mut then = json!({"properties": {"with": {"$ref": format!("#/$defs/{name}")}}});
-        if required {
-            then["required"] = json!(["with"]);
+        let options = json!({"$ref": format!("#/$defs/{name}")});
+        let mut then = if required {
+            json!({"properties": {"with": {"anyOf": [options, reference()]}}, "required": ["with"]})
+        } else {
+            json!({"properties": {"with": {"anyOf": [options, {"type": "null"}, reference()]}}})
+        };
+        if let Some(description) = schema.get("description") {
+            then["properties"]["with"]["description"] = description.clone();
         }
         choices.push(json!({"if": {"properties": {"kind": {"const": name}}, "required": ["kind"]}, "then": then}));
     }
@@ -32,7 +41,8 @@ pub fn json_schema(kinds: &dyn KindSchemas) -> Json {
 
     let mut file = FILE.clone();
     file["properties"]["name"]["pattern"] = json!(format!("{PIPELINE_NAME}|{REFERENCE}"));
-    file["properties"]["run"] = json!({"anyOf": [{"$ref": "#/$defs/run"}, {"type": "null"}]});
+    file["properties"]["run"] =
+        json!({"anyOf": [{"$ref": "#/$defs/run"}, {"type": "null"}, reference()]});
     file["properties"]["run"]["description"] = FILE["properties"]["run"]["description"].clone();
     file["properties"]["nodes"]["propertyNames"] = json!({"pattern": NODE_NAME});
     file["properties"]["nodes"]["additionalProperties"] = json!({"$ref": "#/$defs/node"});
@@ -43,14 +53,18 @@ pub fn json_schema(kinds: &dyn KindSchemas) -> Json {
     file
 }
 
+fn reference() -> Json {
+    json!({"type": "string", "pattern": REFERENCE})
+}
+
 fn node(kinds: &[&str], choices: Vec<Json>) -> Json {
     let mut node = NODE.clone();
-    let properties = node["properties"].as_object_mut().expect("the layout of a node lists its keys");
+    let properties = node["properties"]
+        .as_object_mut()
+        .expect("the layout of a node lists its keys");
     for (name, property) in properties.iter_mut() {
         match name.as_str() {
             "kind" => property["anyOf"] = json!([{"enum": kinds}, {"pattern": REFERENCE}]),
-            // Its options are by kind; without this the null of an empty `with` would be all that is known.
-            "with" => {}
             _ => *property = or_reference(property.take()),
         }
     }
@@ -76,8 +90,14 @@ fn definition(schema: &Json, name: &str, definitions: &mut Map<String, Json>) ->
     adapt(&mut schema, name);
     // Only keys that are listed may be written; editors must say so even where serde would let them pass.
     if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
-        let combined = ["anyOf", "oneOf", "allOf"].iter().any(|key| schema.get(key).is_some());
-        let key = if combined { "unevaluatedProperties" } else { "additionalProperties" };
+        let combined = ["anyOf", "oneOf", "allOf"]
+            .iter()
+            .any(|key| schema.get(key).is_some());
+        let key = if combined {
+            "unevaluatedProperties"
+        } else {
+            "additionalProperties"
+        };
         schema[key] = json!(false);
     }
     schema
@@ -85,7 +105,9 @@ fn definition(schema: &Json, name: &str, definitions: &mut Map<String, Json>) ->
 
 /// References to where the definitions are now, and `${…}` in place of values.
 fn adapt(schema: &mut Json, name: &str) {
-    let Some(object) = schema.as_object_mut() else { return };
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
     // A reference fits several alternatives at once.
     if let Some(alternatives) = object.remove("oneOf") {
         object.insert("anyOf".into(), alternatives);
@@ -97,7 +119,12 @@ fn adapt(schema: &mut Json, name: &str) {
         };
     }
     for key in ["anyOf", "oneOf", "allOf", "prefixItems"] {
-        for part in object.get_mut(key).and_then(Json::as_array_mut).into_iter().flatten() {
+        for part in object
+            .get_mut(key)
+            .and_then(Json::as_array_mut)
+            .into_iter()
+            .flatten()
+        {
             adapt(part, name);
             if key == "prefixItems" {
                 *part = or_reference(part.take());
@@ -110,7 +137,12 @@ fn adapt(schema: &mut Json, name: &str) {
             *part = or_reference(part.take());
         }
     }
-    for (_, property) in object.get_mut("properties").and_then(Json::as_object_mut).into_iter().flatten() {
+    for (_, property) in object
+        .get_mut("properties")
+        .and_then(Json::as_object_mut)
+        .into_iter()
+        .flatten()
+    {
         adapt(property, name);
         // A value that tells alternatives apart must stay what it is.
         if property.get("const").is_none() {
@@ -121,9 +153,13 @@ fn adapt(schema: &mut Json, name: &str) {
 
 /// A schema that also accepts a text with a reference. The texts for people stay outside, where editors look.
 fn or_reference(mut schema: Json) -> Json {
-    let Some(object) = schema.as_object_mut() else { return schema };
+    let Some(object) = schema.as_object_mut() else {
+        return schema;
+    };
     let plain_text = object.get("type") == Some(&json!("string"))
-        && !["pattern", "enum", "format", "minLength", "maxLength"].iter().any(|key| object.contains_key(*key));
+        && !["pattern", "enum", "format", "minLength", "maxLength"]
+            .iter()
+            .any(|key| object.contains_key(*key));
     if plain_text {
         return schema;
     }
@@ -133,6 +169,6 @@ fn or_reference(mut schema: Json) -> Json {
             outer.insert(key.into(), value);
         }
     }
-    outer.insert("anyOf".into(), json!([schema, {"type": "string", "pattern": REFERENCE}]));
+    outer.insert("anyOf".into(), json!([schema, reference()]));
     Json::Object(outer)
 }

@@ -1,5 +1,6 @@
 //! All the mistakes of one pipeline file.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,6 +8,9 @@ use serde_json::{Value as Json, json};
 
 use super::secrets::Secrets;
 use super::{Mistake, Source, render};
+
+/// Longer texts are cut: a name in them may be as long as a hostile file.
+const LONGEST: usize = 2_000;
 
 /// How mistakes are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,9 +23,15 @@ pub struct Look {
 
 impl Look {
     /// For pipes and files.
-    pub const PLAIN: Self = Self { colour: false, ascii: false };
+    pub const PLAIN: Self = Self {
+        colour: false,
+        ascii: false,
+    };
     /// For terminals.
-    pub const COLOUR: Self = Self { colour: true, ascii: false };
+    pub const COLOUR: Self = Self {
+        colour: true,
+        ascii: false,
+    };
 }
 
 /// Mistakes in one file, in the order of their places, with the text that they point into.
@@ -30,6 +40,7 @@ pub struct Mistakes {
     source: Arc<Source>,
     secrets: Secrets,
     list: Vec<Mistake>,
+    seen: HashSet<Mistake>,
 }
 
 impl Mistakes {
@@ -40,19 +51,17 @@ impl Mistakes {
 
     /// No mistakes yet; texts of those to come never show a secret.
     pub(super) fn hiding(source: Arc<Source>, secrets: Secrets) -> Self {
-        Self { source, secrets, list: Vec::new() }
+        Self {
+            source,
+            secrets,
+            list: Vec::new(),
+            seen: HashSet::new(),
+        }
     }
 
     /// Adds one; what is there already is not said twice.
     pub fn push(&mut self, mistake: Mistake) {
-        let mistake = mistake.map_texts(|text| self.secrets.redact(text));
-        if self.list.contains(&mistake) {
-            return;
-        }
-        // Mistakes without a place come first: they are about the command line.
-        let place = |mistake: &Mistake| mistake.span.map(|span| span.start);
-        let index = self.list.partition_point(|known| place(known) <= place(&mistake));
-        self.list.insert(index, mistake);
+        self.extend([mistake]);
     }
 
     /// Whether there are none.
@@ -77,7 +86,11 @@ impl Mistakes {
 
     /// `value` where there are none.
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
-        if self.is_empty() { Ok(value) } else { Err(self) }
+        if self.is_empty() {
+            Ok(value)
+        } else {
+            Err(self)
+        }
     }
 
     /// Each drawn with its line underlined, and their number last.
@@ -91,7 +104,12 @@ impl Mistakes {
         let line = |mistake: &Mistake| match mistake.span {
             Some(span) => {
                 let at = self.source.location(span.start);
-                format!("{file}:{}:{}: error: {}\n", at.line, at.column, render::printable(&mistake.message))
+                format!(
+                    "{file}:{}:{}: error: {}\n",
+                    at.line,
+                    at.column,
+                    render::printable(&mistake.message)
+                )
             }
             None => format!("{file}: error: {}\n", render::printable(&mistake.message)),
         };
@@ -121,8 +139,22 @@ impl Mistakes {
 impl Extend<Mistake> for Mistakes {
     fn extend<I: IntoIterator<Item = Mistake>>(&mut self, mistakes: I) {
         for mistake in mistakes {
-            self.push(mistake);
+            let mistake = mistake.map_texts(|text| shortened(&self.secrets.redact(text)));
+            if self.seen.insert(mistake.clone()) {
+                self.list.push(mistake);
+            }
         }
+        // Mistakes without a place come first: they are about the command line.
+        self.list
+            .sort_by_key(|mistake| mistake.span.map(|span| span.start));
+    }
+}
+
+/// The text without the end of one that is much too long to be read.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
@@ -133,3 +165,37 @@ impl fmt::Display for Mistakes {
 }
 
 impl std::error::Error for Mistakes {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Span;
+
+    #[test]
+    fn each_is_told_once_in_the_order_of_places() {
+        let mut mistakes = Mistakes::new(Arc::new(Source::new("a.yaml", "a: 1\nb: 2\n")));
+        assert!(mistakes.clone().into_result(()).is_ok());
+        let second = Mistake::at(Span::new(5, 6), "second");
+        mistakes.extend([
+            second.clone(),
+            Mistake::at(Span::new(0, 1), "first"),
+            second,
+        ]);
+        mistakes.push(Mistake::nowhere("of the command line"));
+        assert_eq!(
+            mistakes.lines(),
+            "a.yaml: error: of the command line\na.yaml:1:1: error: first\na.yaml:2:1: error: second\n"
+        );
+        assert_eq!(
+            mistakes.into_result(()).map_err(|mistakes| mistakes.len()),
+            Err(3)
+        );
+    }
+
+    #[test]
+    fn texts_have_an_end() {
+        let mut mistakes = Mistakes::new(Arc::new(Source::new("a.yaml", "")));
+        mistakes.push(Mistake::nowhere("x".repeat(1 << 20)));
+        assert!(mistakes.to_string().len() < 3_000);
+    }
+}

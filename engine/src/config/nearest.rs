@@ -2,12 +2,23 @@
 
 /// The candidate that `name` is most likely a slip of, if any is near enough.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    // What is that long is no slip of a name, and measuring it would take its length times theirs.
+    if name.len() > 100 {
+        return None;
+    }
     let written = name.to_lowercase();
     let allowed = (written.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&written, &candidate.to_lowercase()), candidate))
-        .filter(|&(distance, candidate)| distance <= allowed && distance < candidate.chars().count())
+        .map(|candidate| {
+            (
+                strsim::damerau_levenshtein(&written, &candidate.to_lowercase()),
+                candidate,
+            )
+        })
+        .filter(|&(distance, candidate)| {
+            distance <= allowed && distance < candidate.chars().count()
+        })
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
 }

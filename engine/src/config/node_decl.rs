@@ -9,7 +9,7 @@ use super::tree::{Tree, Value};
 use super::{Mistake, Span, Spanned};
 
 /// A node of the file: its kind and options, and where each of them stands.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct NodeDecl {
     /// The node's name.
     pub name: Spanned<String>,
@@ -74,20 +74,27 @@ impl NodeDecl {
     /// The options as the kind's own type. Enums with values may be written as maps, `{arch: …}`.
     pub fn options<T: DeserializeOwned>(&self) -> Result<T, Mistake> {
         serde_yaml::with::singleton_map_recursive::deserialize(self.with.clone()).map_err(|error| {
-            let message = format!("the options of `{}` do not fit together: {error}", self.name.value);
+            let message = format!(
+                "the options of `{}` do not fit together: {error}",
+                self.name.value
+            );
             Mistake::at(self.key_span_of(&[]), message)
         })
     }
 
     fn walk(&self, path: &[&str]) -> (Span, Span) {
-        let Some(with) = self.tree.entry("with") else { return (self.name.span, self.name.span) };
+        let Some(with) = self.tree.entry("with") else {
+            return (self.name.span, self.name.span);
+        };
         let mut found = (with.key.span, with.key.span);
         let mut tree = &with.value;
         for step in path {
             let next = match &tree.value {
-                Value::List(items) => step.parse().ok().and_then(|index: usize| items.get(index)).map(|item| {
-                    (item.span, item)
-                }),
+                Value::List(items) => step
+                    .parse()
+                    .ok()
+                    .and_then(|index: usize| items.get(index))
+                    .map(|item| (item.span, item)),
                 _ => tree.entry(step).map(|entry| (entry.key.span, &entry.value)),
             };
             let Some((key, value)) = next else { break };
@@ -98,14 +105,34 @@ impl NodeDecl {
     }
 }
 
+/// Without the options, which may hold secrets.
+impl fmt::Debug for NodeDecl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("NodeDecl");
+        debug
+            .field("name", &self.name.value)
+            .field("kind", &self.kind.value)
+            .field("from", &self.from);
+        debug.finish_non_exhaustive()
+    }
+}
+
 impl Input {
     /// `pixels` or `pixels.rejects`.
     pub(super) fn parse(text: &str, span: Span) -> Result<Self, Mistake> {
         let Some((node, port)) = text.rsplit_once('.') else {
-            return Ok(Self { node: text.to_owned(), port: Port::Rows, span });
+            return Ok(Self {
+                node: text.to_owned(),
+                port: Port::Rows,
+                span,
+            });
         };
         if port == "rejects" {
-            return Ok(Self { node: node.to_owned(), port: Port::Rejects, span });
+            return Ok(Self {
+                node: node.to_owned(),
+                port: Port::Rejects,
+                span,
+            });
         }
         let mistake = Mistake::at(span, format!("`{node}` has no output `{port}`"));
         Err(mistake.label(format!("write `{node}` for its rows, or `{node}.rejects`")))

@@ -10,19 +10,31 @@ use codespan_reporting::diagnostic::{LabelStyle, Severity};
 use codespan_reporting::files::Error;
 use codespan_reporting::term::termcolor::{Ansi, NoColor};
 use codespan_reporting::term::{Chars, Config, Renderer, WriteStyle};
+use unicode_width::UnicodeWidthChar;
 
 use super::source::floor;
 use super::{Look, Mistake, Mistakes, Source, Span};
+
+/// More are only counted.
+const MOST_SHOWN: usize = 500;
 
 /// Longer source lines are shown in part, around what is underlined.
 const WIDEST: usize = 240;
 
 /// All of them, and their number in the last line.
 pub(super) fn mistakes(mistakes: &Mistakes, look: Look) -> String {
-    let chars = if look.ascii { Chars::ascii() } else { Chars::box_drawing() };
-    let config = Config { chars, tab_width: 2, ..Config::default() };
+    let chars = if look.ascii {
+        Chars::ascii()
+    } else {
+        Chars::box_drawing()
+    };
+    let config = Config {
+        chars,
+        tab_width: 2,
+        ..Config::default()
+    };
     let mut bytes = Vec::new();
-    for mistake in mistakes.iter() {
+    for mistake in mistakes.iter().take(MOST_SHOWN) {
         let mut colour;
         let mut plain;
         let writer: &mut dyn WriteStyle = if look.colour {
@@ -37,15 +49,33 @@ pub(super) fn mistakes(mistakes: &Mistakes, look: Look) -> String {
     }
     let count = match mistakes.len() {
         1 => "1 mistake".to_owned(),
+        n if n > MOST_SHOWN => format!("{n} mistakes, of which these are the first {MOST_SHOWN}"),
         n => format!("{n} mistakes"),
     };
     let file = mistakes.source().file().display();
-    format!("{}{file}: {count}\n", String::from_utf8_lossy(&bytes))
+    let text = format!("{}{file}: {count}\n", String::from_utf8_lossy(&bytes));
+    if look.ascii { ascii(&text) } else { text }
+}
+
+/// The text with something as wide in place of each character that a locale without UTF-8 does not have.
+fn ascii(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '…' => plain.push_str("..."),
+            '–' => plain.push('-'),
+            _ if c.is_ascii() => plain.push(c),
+            _ => (0..c.width().unwrap_or(1)).for_each(|_| plain.push('?')),
+        }
+    }
+    plain
 }
 
 /// `text` without characters that could move the cursor or change the terminal.
 pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    text.chars()
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect()
 }
 
 fn draw(
@@ -54,11 +84,19 @@ fn draw(
     source: &Source,
     mistake: &Mistake,
 ) -> Result<(), Error> {
-    Renderer::new(writer, config).render_header(None, Severity::Error, None, &printable(&mistake.message))?;
+    Renderer::new(writer, config).render_header(
+        None,
+        Severity::Error,
+        None,
+        &printable(&mistake.message),
+    )?;
     let mut lines: BTreeMap<usize, Vec<(LabelStyle, Span, String)>> = BTreeMap::new();
     let mut label = |style, span: Span, text: &str| {
         let span = on_first_line(source, span);
-        lines.entry(source.line_of(span.start)).or_default().push((style, span, printable(text)));
+        lines
+            .entry(source.line_of(span.start))
+            .or_default()
+            .push((style, span, printable(text)));
     };
     if let Some(span) = mistake.span {
         label(LabelStyle::Primary, span, &mistake.label);
@@ -73,7 +111,13 @@ fn draw(
         writer.set_source_border()?;
         write!(writer, "{}", config.chars.snippet_start)?;
         writer.reset()?;
-        writeln!(writer, " {}:{}:{}", source.file().display(), at.line, at.column)?;
+        writeln!(
+            writer,
+            " {}:{}:{}",
+            source.file().display(),
+            at.line,
+            at.column
+        )?;
     }
     let mut renderer = Renderer::new(writer, config);
     if mistake.span.is_none() && !mistake.label.is_empty() {
@@ -119,7 +163,10 @@ fn window(source: &Source, line: usize, labels: &[(LabelStyle, Span, String)]) -
     if whole.end - whole.start <= WIDEST {
         return whole;
     }
-    let primary = labels.iter().find(|(style, ..)| *style == LabelStyle::Primary).or(labels.first());
+    let primary = labels
+        .iter()
+        .find(|(style, ..)| *style == LabelStyle::Primary)
+        .or(labels.first());
     let at = primary.map_or(whole.start, |(_, span, _)| span.start);
     let text = source.text();
     let start = floor(text, at.saturating_sub(WIDEST / 2)).max(whole.start);

@@ -34,10 +34,18 @@ impl<'a> Variables<'a> {
         env: Environment<'a>,
     ) -> Self {
         let secrets = Secrets::default();
-        let mut variables = Self { source, env, values: Vec::new(), n_bytes: 0, secrets, mistakes: Vec::new() };
+        let mut variables = Self {
+            source,
+            env,
+            values: Vec::new(),
+            n_bytes: 0,
+            secrets,
+            mistakes: Vec::new(),
+        };
         for Entry { key, value } in vars.and_then(Tree::as_map).unwrap_or_default() {
             if !is_name(key) {
-                let mistake = Mistake::at(key.span, format!("`{}` cannot name a variable", key.value));
+                let mistake =
+                    Mistake::at(key.span, format!("`{}` cannot name a variable", key.value));
                 let label = "letters, digits, `_` and `-`, beginning with a letter";
                 variables.mistakes.push(mistake.label(label));
             }
@@ -53,9 +61,14 @@ impl<'a> Variables<'a> {
 
     fn set(&mut self, name: &str, text: &str) {
         let Some(index) = self.values.iter().position(|(known, _)| known == name) else {
-            let mistake = Mistake::nowhere(format!("`--set {name}=…` names no variable of this file"));
+            let mistake =
+                Mistake::nowhere(format!("`--set {name}=…` names no variable of this file"));
             let mistake = mistake.suggest(name, self.names());
-            let known = if self.values.is_empty() { "there are no `vars`".into() } else { self.known() };
+            let known = if self.values.is_empty() {
+                "there are no `vars`".into()
+            } else {
+                self.known()
+            };
             return self.mistakes.push(mistake.note(known));
         };
         let declared = &self.values[index].1;
@@ -67,7 +80,8 @@ impl<'a> Variables<'a> {
                 match build(&source) {
                     (Some(tree), mistakes) if mistakes.is_empty() => tree.value,
                     _ => {
-                        let mistake = Mistake::nowhere(format!("`--set {name}={text}` is not valid YAML"));
+                        let mistake =
+                            Mistake::nowhere(format!("`--set {name}={text}` is not valid YAML"));
                         return self.mistakes.push(mistake);
                     }
                 }
@@ -75,7 +89,9 @@ impl<'a> Variables<'a> {
             _ => Value::Scalar(plain_scalar(text)),
         };
         let mut tree = Tree::new(value, declared.span);
-        tree.origins.push(Origin::Set { name: name.to_owned() });
+        tree.origins.push(Origin::Set {
+            name: name.to_owned(),
+        });
         self.values[index].1 = tree;
     }
 
@@ -102,7 +118,9 @@ impl<'a> Variables<'a> {
         }
         match &tree.value {
             Value::List(items) => items.iter().for_each(|item| self.note_secrets(item, key)),
-            Value::Map(entries) => entries.iter().for_each(|entry| self.note_secrets(&entry.value, Some(&entry.key))),
+            Value::Map(entries) => entries
+                .iter()
+                .for_each(|entry| self.note_secrets(&entry.value, Some(&entry.key))),
             Value::Scalar(_) | Value::Wrong => {}
         }
     }
@@ -110,7 +128,9 @@ impl<'a> Variables<'a> {
     fn put_in(&mut self, tree: &mut Tree) {
         match &mut tree.value {
             Value::List(items) => items.iter_mut().for_each(|item| self.put_in(item)),
-            Value::Map(entries) => entries.iter_mut().for_each(|entry| self.put_in(&mut entry.value)),
+            Value::Map(entries) => entries
+                .iter_mut()
+                .for_each(|entry| self.put_in(&mut entry.value)),
             Value::Scalar(Scalar::Text(text)) if text.contains('$') => {
                 let text = std::mem::take(text);
                 *tree = self.expanded(&text, tree.span);
@@ -138,7 +158,8 @@ impl<'a> Variables<'a> {
                 Piece::Dollar => joined.push('$'),
                 Piece::Open { .. } => {
                     let mistake = Mistake::at(places.next().unwrap_or(span), "`${` without a `}`");
-                    self.mistakes.push(mistake.label("write `$$` for a `$` that stands for itself"));
+                    self.mistakes
+                        .push(mistake.label("write `$$` for a `$` that stands for itself"));
                     wrong = true;
                 }
                 Piece::Reference { inside, .. } => {
@@ -147,13 +168,20 @@ impl<'a> Variables<'a> {
                     match &tree.value {
                         Value::Scalar(Scalar::Text(text)) => joined.push_str(text),
                         Value::Scalar(Scalar::Bool(value)) => joined.push_str(&value.to_string()),
-                        Value::Scalar(Scalar::Integer(value)) => joined.push_str(&value.to_string()),
+                        Value::Scalar(Scalar::Integer(value)) => {
+                            joined.push_str(&value.to_string())
+                        }
                         Value::Scalar(Scalar::Number(value)) => joined.push_str(&value.to_string()),
                         Value::Wrong => wrong = true,
                         Value::Scalar(Scalar::Null) | Value::List(_) | Value::Map(_) => {
                             let message = format!("`${{{inside}}}` cannot stand inside a text");
-                            let mistake = Mistake::at(place, message).label("only a text, number or boolean can");
-                            self.mistakes.push(tree.origins.iter().fold(mistake, |mistake, origin| origin.tell(mistake)));
+                            let mistake = Mistake::at(place, message)
+                                .label("only a text, number or boolean can");
+                            self.mistakes.push(
+                                tree.origins
+                                    .iter()
+                                    .fold(mistake, |mistake, origin| origin.tell(mistake)),
+                            );
                             wrong = true;
                         }
                     }
@@ -183,18 +211,25 @@ impl<'a> Variables<'a> {
             }
             let mut tree = value.clone();
             if tree.origins.is_empty() {
-                tree.origins.push(Origin::Var { name: name.clone(), span: value.span });
+                tree.origins.push(Origin::Var {
+                    name: name.clone(),
+                    span: value.span,
+                });
             }
             return tree;
         }
-        let mistake = if is_name(inside) {
+        let mistake = if inside.is_empty() {
+            Mistake::at(place, "`${}` names no variable")
+        } else if is_name(inside) {
             Mistake::at(place, format!("unknown variable `{inside}`"))
         } else {
             Mistake::at(place, format!("`{inside}` cannot name a variable"))
         };
         let mistake = mistake.suggest(inside, self.names());
         let mistake = match self.values.is_empty() {
-            true => mistake.note(format!("there are no `vars` yet: write `vars: {{{inside}: …}}` above `nodes`")),
+            true => mistake.note(format!(
+                "there are no `vars` yet: write `vars: {{{inside}: …}}` above `nodes`"
+            )),
             false => mistake.note(self.known()),
         };
         self.mistakes.push(mistake);
@@ -203,12 +238,17 @@ impl<'a> Variables<'a> {
 
     fn environment(&mut self, name: &str, place: Span) -> Tree {
         let Some(text) = (self.env)(name) else {
-            let mistake = Mistake::at(place, format!("the environment variable `{name}` is not set"));
+            let mistake = Mistake::at(
+                place,
+                format!("the environment variable `{name}` is not set"),
+            );
             self.mistakes.push(mistake.label("set it before the run"));
             return Tree::new(Value::Wrong, place);
         };
         let mut tree = Tree::scalar(plain_scalar(&text), place);
-        tree.origins.push(Origin::Env { name: name.to_owned() });
+        tree.origins.push(Origin::Env {
+            name: name.to_owned(),
+        });
         tree.from_env.push(Arc::from(text));
         tree
     }
@@ -223,13 +263,23 @@ impl<'a> Variables<'a> {
         };
         let raw = self.source.slice(span);
         let written = pieces(raw);
-        let same = written.iter().filter_map(inside).eq(read.iter().filter_map(inside));
+        let same = written
+            .iter()
+            .filter_map(inside)
+            .eq(read.iter().filter_map(inside));
         let place = |piece: &Piece<'_>| match piece {
-            Piece::Reference { inside, at } => Some(Span::new(span.start + at, span.start + at + inside.len() + 3)),
+            Piece::Reference { inside, at } => Some(Span::new(
+                span.start + at,
+                span.start + at + inside.len() + 3,
+            )),
             Piece::Open { at } => Some(Span::new(span.start + at, span.start + at + 2)),
             _ => None,
         };
-        if same { written.iter().filter_map(place).collect() } else { Vec::new() }
+        if same {
+            written.iter().filter_map(place).collect()
+        } else {
+            Vec::new()
+        }
     }
 }
 
@@ -238,8 +288,12 @@ impl Origin {
     pub fn tell(&self, mistake: Mistake) -> Mistake {
         match self {
             Self::Var { name, span } => mistake.also(*span, format!("`${{{name}}}` is set here")),
-            Self::Set { name } => mistake.note(format!("`${{{name}}}` was set by `--set {name}=…`")),
-            Self::Env { name } => mistake.note(format!("`${{env:{name}}}` is read from the environment")),
+            Self::Set { name } => {
+                mistake.note(format!("`${{{name}}}` was set by `--set {name}=…`"))
+            }
+            Self::Env { name } => {
+                mistake.note(format!("`${{env:{name}}}` is read from the environment"))
+            }
         }
     }
 }

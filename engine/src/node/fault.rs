@@ -14,6 +14,8 @@ pub enum FaultKind {
     Permanent,
     /// A bug in flowgpu.
     Bug,
+    /// The reader of an output has gone, as in `flowgpu run … | head`: the run ends without a word.
+    Closed,
 }
 
 /// What ended a run. The runtime adds the node.
@@ -45,6 +47,11 @@ impl Fault {
         Fault { kind: FaultKind::Bug, ..Fault::transient(message) }
     }
 
+    /// The reader of the output `path` has gone.
+    pub fn closed(path: &str) -> Self {
+        Fault { kind: FaultKind::Closed, ..Fault::transient(format!("the reader of `{path}` has gone")) }
+    }
+
     /// An I/O error while doing `what` (`write`, `create`) to `path`, with what to do about the common ones.
     pub fn io(what: &str, path: &std::path::Path, error: &std::io::Error) -> Self {
         use std::io::ErrorKind;
@@ -58,8 +65,12 @@ impl Fault {
         };
         let fault = Fault::transient(format!("cannot {what} `{}`: {reason}", path.display()));
         match error.kind() {
-            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => fault.help("free some space and run the same command again"),
-            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => fault.help("choose a path that may be written"),
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                fault.help("free some space and run the same command again")
+            }
+            ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                fault.help("choose a path that may be written")
+            }
             _ => fault,
         }
     }

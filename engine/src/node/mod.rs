@@ -21,5 +21,5 @@ pub use fault::{Fault, FaultKind};
 pub use kind::{Advice, NodeKind, Role};
 pub use model::{LoadModel, Model, ModelError};
 pub use registry::{Kind, KindRef, Node, Registry};
-pub use spec::{From, NodeSpec, Output, SpecError, find_column};
+pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};
 pub use stage::{Count, Fetch, Fold, InferStage, Item, List, Published, RowMap, Sink, SinkPos, SourceStage, Stage};

@@ -129,9 +129,7 @@ pub fn find_column(
 ) -> Result<usize, SpecError> {
     if let Some(name) = column {
         let Some(found) = schema.index_of(name) else {
-            return Err(SpecError::new(format!("there is no column `{name}`"))
-                .at(&["column"])
-                .note(format!("columns: {}", schema.names())));
+            return Err(unknown_column(schema, name).at(&["column"]));
         };
         if !fits(&schema.fields[found]) {
             let ty = &schema.fields[found].ty;
@@ -148,5 +146,17 @@ pub fn find_column(
             Err(SpecError::new(format!("several columns could be meant: {}", names.join(", ")))
                 .label("say which with `column`"))
         }
+    }
+}
+
+/// The mistake of naming a column that `schema` does not have, with the nearest one that it has.
+pub fn unknown_column(schema: &Schema, name: &str) -> SpecError {
+    let error = SpecError::new(format!("there is no column `{name}`")).note(format!("columns: {}", schema.names()));
+    let distance = |field: &&Field| strsim::damerau_levenshtein(&field.name, name);
+    match schema.fields.iter().min_by_key(distance) {
+        Some(nearest) if distance(&nearest) <= (name.chars().count() / 3).max(1) => {
+            error.label(format!("did you mean `{}`?", nearest.name))
+        }
+        _ => error,
     }
 }

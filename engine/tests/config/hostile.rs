@@ -37,9 +37,18 @@ fn variables_cannot_grow_without_end() {
 #[test]
 fn nesting_has_an_end() {
     refused(&format!("a: {}", "[".repeat(100_000)), "levels of nesting");
-    refused(&format!("a: {}{}", "[".repeat(70), "]".repeat(70)), "levels of nesting");
-    refused(&format!("a: {}", "{b: ".repeat(100_000)), "levels of nesting");
-    refused(&format!("a:\n{}x", "- ".repeat(100_000)), "levels of nesting");
+    refused(
+        &format!("a: {}{}", "[".repeat(70), "]".repeat(70)),
+        "levels of nesting",
+    );
+    refused(
+        &format!("a: {}", "{b: ".repeat(100_000)),
+        "levels of nesting",
+    );
+    refused(
+        &format!("a:\n{}x", "- ".repeat(100_000)),
+        "levels of nesting",
+    );
 }
 
 #[test]
@@ -56,17 +65,64 @@ fn a_huge_file_is_refused() {
 /// Something not far from a pipeline file.
 fn nearly_yaml() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![
-        "name: a\n", "nodes:\n", "  b: ", "{kind: batch", ", with: {size: 3", "}", "}\n", "[", "]", ", ", ": ", "\n",
-        "\n    ", "\n\t", "&a ", "*a", "<<: ", "${v}", "${env:N}", "$$", "${", "'", "\"", "\\", "|\n", ">-\n", "- ",
-        "? ", "!!int ", "!x ", "---\n", "...\n", "%YAML 1.2\n", "# c\n", "é", "\u{2028}", "\u{feff}", "\u{0}", "\r",
-        "vars: ", "run: ", "from: ", "x-y: ", "0x1F", "1e400", "~", "kind: infer\n", "model: ", "{arch: ",
+        "name: a\n",
+        "nodes:\n",
+        "  b: ",
+        "{kind: batch",
+        ", with: {size: 3",
+        "}",
+        "}\n",
+        "[",
+        "]",
+        ", ",
+        ": ",
+        "\n",
+        "\n    ",
+        "\n\t",
+        "&a ",
+        "*a",
+        "<<: ",
+        "${v}",
+        "${env:N}",
+        "$$",
+        "${",
+        "'",
+        "\"",
+        "\\",
+        "|\n",
+        ">-\n",
+        "- ",
+        "? ",
+        "!!int ",
+        "!x ",
+        "---\n",
+        "...\n",
+        "%YAML 1.2\n",
+        "# c\n",
+        "é",
+        "\u{2028}",
+        "\u{feff}",
+        "\u{0}",
+        "\r",
+        "vars: ",
+        "run: ",
+        "from: ",
+        "x-y: ",
+        "0x1F",
+        "1e400",
+        "~",
+        "kind: infer\n",
+        "model: ",
+        "{arch: ",
     ]);
     prop::collection::vec(words, 0..40).prop_map(|words| words.concat())
 }
 
 fn survives(text: &str) {
     let overrides = [("v".to_owned(), "[1".to_owned())];
-    if let Err(mistakes) = Document::parse(text, Path::new("p.yaml"), &overrides, &env, &Kinds::new()) {
+    if let Err(mistakes) =
+        Document::parse(text, Path::new("p.yaml"), &overrides, &env, &Kinds::new())
+    {
         assert!(!mistakes.is_empty());
         for look in [Look::PLAIN, Look::COLOUR] {
             assert!(mistakes.render(look).contains("p.yaml: "));
@@ -75,7 +131,11 @@ fn survives(text: &str) {
         for mistake in mistakes.iter() {
             if let Some(span) = mistake.span {
                 let text = mistakes.source().text();
-                assert!(text.get(span.range()).is_some(), "{span:?} of {} {mistake:?}", text.len());
+                assert!(
+                    text.get(span.range()).is_some(),
+                    "{span:?} of {} {mistake:?}",
+                    text.len()
+                );
             }
         }
     }
@@ -104,4 +164,22 @@ proptest! {
             mistakes.render(Look::PLAIN);
         }
     }
+}
+
+#[test]
+fn a_long_text_cannot_be_multiplied_by_aliases() {
+    let aliases = "*a, ".repeat(1_000);
+    refused(
+        &format!("x-a: &a {}\nx-b: [{aliases}]\n", "x".repeat(1 << 20)),
+        "MiB of values",
+    );
+}
+
+#[test]
+fn names_as_long_as_a_file_are_refused_quickly() {
+    let long = "x".repeat(1 << 19);
+    refused(
+        &format!("name: {long}\nnodes: {{b: {{kind: {long}, from: a.{long}}}}}\n"),
+        "mistakes",
+    );
 }

@@ -5,8 +5,8 @@ use serde_json::Value as Json;
 use super::super::nearest::either;
 use super::super::scalar::Format;
 use super::super::tree::{Scalar, Tree, Value};
-use super::schema::{alternatives, list, text, types, values};
 use super::Checker;
+use super::schema::{alternatives, list, text, types, values};
 
 /// Longer texts are shown in part.
 const LONGEST: usize = 40;
@@ -19,37 +19,53 @@ pub(super) fn given(tree: &Tree) -> String {
         Value::Scalar(Scalar::Integer(value)) => format!("the integer `{value}`"),
         Value::Scalar(Scalar::Number(value)) => format!("the number `{value}`"),
         Value::Scalar(Scalar::Text(text)) if text.is_empty() => "an empty text".into(),
-        Value::Scalar(Scalar::Text(text)) => format!("the text `{}`", shortened(text)),
+        Value::Scalar(Scalar::Text(text)) => format!("the text `{}`", shown(tree, text)),
         Value::List(_) => "a list".into(),
         Value::Map(_) => "a map".into(),
         Value::Wrong => "wrong".into(),
     }
 }
 
-/// The text, or the beginning of a long one.
-pub(super) fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
+/// The text of a value. What came from the environment may be a secret, of which even a part would be too much.
+pub(super) fn shown(tree: &Tree, text: &str) -> String {
+    if tree.from_env.is_empty() {
+        shortened(text)
+    } else {
+        "***".into()
     }
 }
 
-/// "1 item", "3 items".
+/// The text, or the beginning of a long one.
+pub(super) fn shortened(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or("");
+    match line.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < text.trim().len() => format!("{line}…"),
+        None => line.to_owned(),
+    }
+}
+
+/// How long a list is.
 pub(super) fn count(n_items: usize) -> String {
     match n_items {
-        1 => "1 item".into(),
-        n => format!("{n} items"),
+        0 => "is empty".into(),
+        1 => "has 1 item".into(),
+        n => format!("has {n} items"),
     }
 }
 
 /// The first line of a schema's description.
 pub(super) fn description(schema: &Json) -> Option<&str> {
-    text(schema, "description").and_then(|text| text.lines().next()).filter(|line| !line.is_empty())
+    text(schema, "description")
+        .and_then(|text| text.lines().next())
+        .filter(|line| !line.is_empty())
 }
 
 /// A value of a schema as it is written in YAML.
 pub(super) fn written(value: &Json) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 impl<'a> Checker<'a> {
@@ -70,11 +86,18 @@ impl<'a> Checker<'a> {
             return format.wanted.into();
         }
         if let Some(values) = values(schema) {
-            let values: Vec<String> = values.iter().map(|value| format!("`{}`", written(value))).collect();
+            let values: Vec<String> = values
+                .iter()
+                .map(|value| format!("`{}`", written(value)))
+                .collect();
             return either(&values);
         }
         if alternatives(schema).is_some() {
-            let branches = self.schemas.branches(schema).into_iter().filter(|branch| types(branch) != ["null"]);
+            let branches = self
+                .schemas
+                .branches(schema)
+                .into_iter()
+                .filter(|branch| types(branch) != ["null"]);
             let mut parts: Vec<String> = Vec::new();
             for part in branches.map(|branch| self.wanted_within(branch, depth + 1)) {
                 if !parts.contains(&part) {
@@ -96,7 +119,11 @@ impl<'a> Checker<'a> {
                 other => format!("a value of type {other}"),
             })
             .collect();
-        if parts.is_empty() { "a value".into() } else { either(&parts) }
+        if parts.is_empty() {
+            "a value".into()
+        } else {
+            either(&parts)
+        }
     }
 
     fn list_words(&self, schema: &'a Json, depth: usize) -> String {
@@ -108,8 +135,12 @@ impl<'a> Checker<'a> {
             (Some(least), None) => format!(" of at least {least}"),
             (None, Some(most)) => format!(" of at most {most}"),
         };
-        let item = schema.get("items").or_else(|| list(schema, "prefixItems").first());
-        let Some(item) = item.filter(|item| item.is_object()) else { return format!("a list{number}") };
+        let item = schema
+            .get("items")
+            .or_else(|| list(schema, "prefixItems").first());
+        let Some(item) = item.filter(|item| item.is_object()) else {
+            return format!("a list{number}");
+        };
         let item = self.wanted_within(item, depth + 1);
         match (number.is_empty(), plural(&item)) {
             (false, Some(items)) => format!("a list{number} {items}"),
@@ -119,8 +150,16 @@ impl<'a> Checker<'a> {
     }
 
     fn map_words(&self, schema: &'a Json) -> String {
-        let required: Vec<&str> = list(schema, "required").iter().filter_map(Json::as_str).collect();
-        let all: Vec<&str> = self.schemas.properties(schema).into_iter().map(|(name, _)| name).collect();
+        let required: Vec<&str> = list(schema, "required")
+            .iter()
+            .filter_map(Json::as_str)
+            .collect();
+        let all: Vec<&str> = self
+            .schemas
+            .properties(schema)
+            .into_iter()
+            .map(|(name, _)| name)
+            .collect();
         match (required.is_empty(), all.len()) {
             (false, _) => format!("a map with `{}`", required.join("` and `")),
             (true, 1..=6) => format!("a map of `{}`", all.join("`, `")),
@@ -133,10 +172,12 @@ fn number_words(schema: &Json, noun: &str, alone: &str) -> String {
     let bound = |key: &str| schema.get(key).filter(|bound| bound.is_number());
     let more = bound("exclusiveMinimum");
     match (bound("minimum"), bound("maximum")) {
-        (Some(least), Some(most)) if !(text(schema, "format").is_some() && *most == 255) => {
+        (Some(least), Some(most)) => {
             format!("{alone} from {least} to {most}")
         }
-        (Some(least), _) if noun == "integer" && least.as_i64() == Some(1) => "a positive integer".into(),
+        (Some(least), _) if noun == "integer" && least.as_i64() == Some(1) => {
+            "a positive integer".into()
+        }
         (Some(least), _) if least.as_f64() == Some(0.0) => format!("{alone} that is not negative"),
         (Some(least), _) => format!("{alone} of at least {least}"),
         (None, most) => match (more, most) {
@@ -150,11 +191,16 @@ fn number_words(schema: &Json, noun: &str, alone: &str) -> String {
 
 /// The plural of a simple want.
 fn plural(item: &str) -> Option<String> {
-    let simple = item.strip_prefix("a ").or_else(|| item.strip_prefix("an "))?;
+    let simple = item
+        .strip_prefix("a ")
+        .or_else(|| item.strip_prefix("an "))?;
     let (noun, rest) = match simple.find(" that is not negative") {
         Some(at) => (&simple[..at], " that are not negative"),
         None => (simple, ""),
     };
-    let known = matches!(noun, "integer" | "number" | "text" | "positive integer" | "positive number");
+    let known = matches!(
+        noun,
+        "integer" | "number" | "text" | "positive integer" | "positive number"
+    );
     known.then(|| format!("{noun}s{rest}"))
 }

@@ -1,5 +1,6 @@
 //! The list of the scalars' rules, by the names that schemas give them.
 
+use super::super::nearest;
 use super::raw::{RawScalar, ScalarError};
 use super::{Devices, Duration, Fraction, Limit, Size, devices, duration, fraction, limit, size};
 
@@ -7,15 +8,21 @@ use super::{Devices, Duration, Fraction, Limit, Size, devices, duration, fractio
 pub(in super::super) struct Format {
     /// What it wants, with examples.
     pub wanted: &'static str,
-    /// Words that are right, to find the nearest.
-    pub words: &'static [&'static str],
+    words: &'static [&'static str],
+    /// Words that are often written, with those that are right.
+    instead: &'static [(&'static str, &'static str)],
     check: fn(RawScalar) -> Result<(), ScalarError>,
 }
 
 impl Format {
     /// The rule of that name.
     pub fn named(name: &str) -> Option<Self> {
-        let format = |wanted, check| Self { wanted, words: &[], check };
+        let format = |wanted, check| Self {
+            wanted,
+            words: &[],
+            instead: &[],
+            check,
+        };
         Some(match name {
             "duration" => format(duration::WANTED, |raw| Duration::try_from(raw).map(drop)),
             "size" => format(size::WANTED, |raw| Size::try_from(raw).map(drop)),
@@ -23,10 +30,27 @@ impl Format {
             "limit" => format(limit::WANTED, |raw| Limit::try_from(raw).map(drop)),
             "devices" => Self {
                 words: &["auto", "cpu", "cuda"],
+                instead: &[
+                    ("gpu", "cuda"),
+                    ("gpus", "cuda"),
+                    ("nvidia", "cuda"),
+                    ("any", "auto"),
+                ],
                 ..format(devices::WANTED, |raw| Devices::try_from(raw).map(drop))
             },
             _ => return None,
         })
+    }
+
+    /// The word that was likely meant.
+    pub fn meant(&self, text: &str) -> Option<&'static str> {
+        let instead = self
+            .instead
+            .iter()
+            .find(|(written, _)| text.eq_ignore_ascii_case(written));
+        instead
+            .map(|(_, right)| *right)
+            .or_else(|| nearest(text, self.words.iter().copied()))
     }
 
     /// Whether `raw` follows the rule.

@@ -16,6 +16,6 @@ pub use duration::Duration;
 pub(super) use format::Format;
 pub use fraction::Fraction;
 pub use limit::Limit;
-pub use raw::ScalarError;
 pub(super) use raw::RawScalar;
+pub use raw::ScalarError;
 pub use size::Size;

@@ -3,17 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, Span as ParserSpan, StrInput, Tag};
+use saphyr_parser::{Event, Parser, ScalarStyle, StrInput, Tag};
 
 use super::super::{Mistake, Source, Span, Spanned};
 use super::core_schema::{integer, number};
+use super::place::{Offsets, after_properties, anchor_name, scalar_span};
 use super::{Entry, Scalar, Tree, Value, hint, plain_scalar};
 
-/// Deeper nesting is refused: nothing in a pipeline needs it, and each level costs stack.
-const DEEPEST: usize = 64;
-
-/// More values are refused, aliases counted in full: a few lines of aliases can stand for billions.
-const MOST_VALUES: usize = 100_000;
+/// What all values may take, aliases counted in full: a few lines of aliases can stand for billions of values.
+const MOST_BYTES: usize = 64 << 20;
 
 /// Stops the building; the mistake has been noted.
 struct Stop;
@@ -28,7 +26,7 @@ pub(in super::super) fn build(source: &Arc<Source>) -> (Option<Tree>, Vec<Mistak
         anchor_names: Vec::new(),
         open: Vec::new(),
         last_scalar: None,
-        n_values: 0,
+        n_bytes: 0,
         mistakes: Vec::new(),
     };
     let tree = builder.document().ok();
@@ -44,7 +42,7 @@ struct Builder<'s> {
     /// Where the flow collections that are not yet closed begin, `None` for block collections.
     open: Vec<Option<Span>>,
     last_scalar: Option<Span>,
-    n_values: usize,
+    n_bytes: usize,
     mistakes: Vec<Mistake>,
 }
 
@@ -100,20 +98,29 @@ impl<'s> Builder<'s> {
         }
     }
 
+    fn spend(&mut self, n_bytes: usize, span: Span) -> Result<(), Stop> {
+        self.n_bytes = self.n_bytes.saturating_add(n_bytes);
+        if self.n_bytes > MOST_BYTES {
+            let message = format!(
+                "more than {} MiB of values, aliases counted in full",
+                MOST_BYTES >> 20
+            );
+            return self.stop(Mistake::at(span, message));
+        }
+        Ok(())
+    }
+
     fn stop<T>(&mut self, mistake: Mistake) -> Result<T, Stop> {
         self.mistakes.push(mistake);
         Err(Stop)
     }
 
     fn value(&mut self, (event, span): Next<'s>) -> Result<Tree, Stop> {
-        self.n_values += 1;
-        if self.n_values > MOST_VALUES {
-            return self.stop(too_much(span));
-        }
-        let written = self.after_properties(span);
+        self.spend(size_of::<Tree>(), span)?;
+        let written = after_properties(self.source, span);
         let (tree, anchor) = match event {
             Event::Scalar(text, style, anchor, tag) => {
-                let written = self.scalar_span(written, style);
+                let written = scalar_span(self.source, written, style);
                 self.last_scalar = Some(written);
                 let scalar = self.typed(&text, style, tag.as_deref(), span)?;
                 (Tree::new(scalar, written), anchor)
@@ -131,29 +138,31 @@ impl<'s> Builder<'s> {
         };
         if anchor != 0 {
             self.anchor_names.push(anchor_name(self.source.slice(span)));
-            self.anchors.insert(anchor, (tree.clone(), tree.count()));
+            let n_bytes = tree.n_bytes();
+            self.spend(n_bytes, span)?;
+            self.anchors.insert(anchor, (tree.clone(), n_bytes));
         }
         Ok(tree)
     }
 
     fn alias(&mut self, id: usize, span: Span) -> Result<Tree, Stop> {
-        let Some((_, count)) = self.anchors.get(&id) else {
-            return self.stop(Mistake::at(span, "an alias inside its own anchor would never end"));
+        let Some(&(_, n_bytes)) = self.anchors.get(&id) else {
+            return self.stop(Mistake::at(
+                span,
+                "an alias inside its own anchor would never end",
+            ));
         };
-        self.n_values = self.n_values.saturating_add(*count);
-        if self.n_values > MOST_VALUES {
-            return self.stop(too_much(span));
-        }
+        self.spend(n_bytes, span)?;
         Ok(self.anchors[&id].0.clone())
     }
 
     fn enter(&mut self, start: Span) -> Result<(), Stop> {
-        if self.open.len() >= DEEPEST {
-            let mistake = Mistake::at(start, format!("more than {DEEPEST} levels of nesting"));
-            return self.stop(mistake);
+        if self.open.len() >= hint::DEEPEST {
+            return self.stop(hint::too_deep(start));
         }
         let flow = self.source.slice(start).starts_with(['[', '{']);
-        self.open.push(flow.then_some(Span::new(start.start, start.start + 1)));
+        self.open
+            .push(flow.then_some(Span::new(start.start, start.start + 1)));
         Ok(())
     }
 
@@ -220,7 +229,11 @@ impl<'s> Builder<'s> {
                 self.merge(&mut merged, value, alias);
             } else if let Some(&first) = index.get(&key.value) {
                 let mistake = Mistake::at(key.span, format!("`{}` is written twice", key.value));
-                self.mistakes.push(mistake.label("the second").also(entries[first].key.span, "the first"));
+                self.mistakes.push(
+                    mistake
+                        .label("the second")
+                        .also(entries[first].key.span, "the first"),
+                );
             } else {
                 index.insert(key.value.clone(), entries.len());
                 entries.push(Entry { key, value });
@@ -239,7 +252,9 @@ impl<'s> Builder<'s> {
             match map.value {
                 Value::Map(entries) => merged.extend(entries),
                 Value::Wrong => {}
-                _ => self.mistakes.push(Mistake::at(span, "`<<` takes in maps, and this is none")),
+                _ => self
+                    .mistakes
+                    .push(Mistake::at(span, "`<<` takes in maps, and this is none")),
             }
         }
     }
@@ -260,10 +275,20 @@ impl<'s> Builder<'s> {
         Ok(Spanned::new(text, value.span))
     }
 
-    fn typed(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Result<Value, Stop> {
+    fn typed(
+        &mut self,
+        text: &str,
+        style: ScalarStyle,
+        tag: Option<&Tag>,
+        span: Span,
+    ) -> Result<Value, Stop> {
         let Some(tag) = tag else {
             let plain = matches!(style, ScalarStyle::Plain);
-            return Ok(Value::Scalar(if plain { plain_scalar(text) } else { Scalar::Text(text.to_owned()) }));
+            return Ok(Value::Scalar(if plain {
+                plain_scalar(text)
+            } else {
+                Scalar::Text(text.to_owned())
+            }));
         };
         let scalar = match tag.suffix.as_str() {
             "" if tag.handle == "!" => Some(Scalar::Text(text.to_owned())),
@@ -276,91 +301,25 @@ impl<'s> Builder<'s> {
             _ => None,
         };
         Ok(scalar.map(Value::Scalar).unwrap_or_else(|| {
-            self.mistakes.push(Mistake::at(span, format!("the tag `{tag}` does not fit here")).label("leave it out"));
+            self.wrong_tag(span);
             Value::Wrong
         }))
     }
 
     fn check_tag(&mut self, tag: Option<&Tag>, fitting: &str, span: Span) {
-        if let Some(tag) = tag.filter(|tag| !(tag.is_yaml_core_schema() && tag.suffix == fitting)) {
-            self.mistakes.push(Mistake::at(span, format!("the tag `{tag}` does not fit here")).label("leave it out"));
+        if tag.is_some_and(|tag| !(tag.is_yaml_core_schema() && tag.suffix == fitting)) {
+            self.wrong_tag(span);
         }
     }
 
-    /// The span without the anchor and tag that the parser counts in.
-    fn after_properties(&self, span: Span) -> Span {
-        let mut rest = self.source.slice(span);
-        while rest.starts_with(['&', '!']) {
-            let word = rest.find(char::is_whitespace).unwrap_or(rest.len());
-            rest = rest[word..].trim_start();
-        }
-        Span::new(span.end - rest.len(), span.end)
-    }
-
-    /// The span without the blanks and comments that the parser counts in.
-    fn scalar_span(&self, span: Span, style: ScalarStyle) -> Span {
-        let text = self.source.slice(span);
-        let length = match style {
-            ScalarStyle::SingleQuoted => {
-                let mut length = 1;
-                while let Some(quote) = text.get(length..).and_then(|rest| rest.find('\'')) {
-                    length += quote + 1;
-                    if !text[length..].starts_with('\'') {
-                        break;
-                    }
-                    length += 1;
-                }
-                length
-            }
-            ScalarStyle::DoubleQuoted => {
-                let mut escaped = false;
-                let close = text.char_indices().skip(1).find(|&(_, c)| {
-                    let closes = c == '"' && !escaped;
-                    escaped = c == '\\' && !escaped;
-                    closes
-                });
-                close.map_or(text.len(), |(at, _)| at + 1)
-            }
-            // An empty value has the span of the token after it.
-            ScalarStyle::Plain if text.starts_with(['}', ']', ',']) => 0,
-            _ => text.trim_end().len(),
-        };
-        Span::new(span.start, span.start + length.min(text.len()))
-    }
-}
-
-fn too_much(span: Span) -> Mistake {
-    Mistake::at(span, format!("more than {MOST_VALUES} values, aliases counted in full"))
-}
-
-/// `x` of `&x {…`.
-fn anchor_name(text: &str) -> String {
-    let from = text.find('&').map_or(text.len(), |at| at + 1);
-    text[from..].chars().take_while(|c| !c.is_whitespace() && !",[]{}".contains(*c)).collect()
-}
-
-/// From the parser's counting of characters to bytes.
-enum Offsets {
-    Ascii { length: usize },
-    Table(Vec<usize>),
-}
-
-impl Offsets {
-    fn new(text: &str) -> Self {
-        if text.is_ascii() {
-            return Self::Ascii { length: text.len() };
-        }
-        Self::Table(text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect())
-    }
-
-    fn byte(&self, index: usize) -> usize {
-        match self {
-            Self::Ascii { length } => index.min(*length),
-            Self::Table(table) => table[index.min(table.len() - 1)],
-        }
-    }
-
-    fn span(&self, span: ParserSpan) -> Span {
-        Span::new(self.byte(span.start.index()), self.byte(span.end.index()))
+    fn wrong_tag(&mut self, span: Span) {
+        let words = self.source.slice(span).split_whitespace();
+        let tag = words
+            .into_iter()
+            .find(|word| word.starts_with('!'))
+            .unwrap_or("!");
+        self.mistakes.push(
+            Mistake::at(span, format!("the tag `{tag}` does not fit here")).label("leave it out"),
+        );
     }
 }

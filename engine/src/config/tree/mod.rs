@@ -3,6 +3,7 @@
 mod build;
 mod core_schema;
 mod hint;
+mod place;
 mod value;
 
 pub(super) use build::build;
