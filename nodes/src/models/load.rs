@@ -75,7 +75,11 @@ impl std::fmt::Display for Mistake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Missing(name) => write!(f, "tensor `{name}` is missing"),
-            Self::Shape { name, found, wanted } => {
+            Self::Shape {
+                name,
+                found,
+                wanted,
+            } => {
                 write!(f, "`{name}` has shape {found:?}, wanted {wanted}")
             }
             Self::Surplus(name) => write!(f, "tensor `{name}` has no place in the network"),
@@ -117,12 +121,19 @@ pub fn check(arch: &dyn Arch, source: &dyn TensorSource) -> Result<Checked, Weig
     if mistakes.is_empty() {
         return Ok(checked);
     }
-    Err(WeightsMismatch { arch: arch.name(), mistakes, fits: identify(source).map(|arch| arch.name()) })
+    Err(WeightsMismatch {
+        arch: arch.name(),
+        mistakes,
+        fits: identify(source).map(|arch| arch.name()),
+    })
 }
 
 /// The architecture that these weights fit, going by names and shapes.
 pub fn identify(source: &dyn TensorSource) -> Option<&'static dyn Arch> {
-    super::ARCHS.iter().copied().find(|arch| compare(*arch, source).1.is_empty())
+    super::ARCHS
+        .iter()
+        .copied()
+        .find(|arch| compare(*arch, source).1.is_empty())
 }
 
 fn compare(arch: &dyn Arch, source: &dyn TensorSource) -> (Checked, Vec<Mistake>) {
@@ -150,7 +161,11 @@ fn compare(arch: &dyn Arch, source: &dyn TensorSource) -> (Checked, Vec<Mistake>
                     } else {
                         format!("{wanted:?}")
                     };
-                    mistakes.push(Mistake::Shape { name: name.clone(), found, wanted });
+                    mistakes.push(Mistake::Shape {
+                        name: name.clone(),
+                        found,
+                        wanted,
+                    });
                 }
                 Some(_) => {}
             }
@@ -158,10 +173,115 @@ fn compare(arch: &dyn Arch, source: &dyn TensorSource) -> (Checked, Vec<Mistake>
         }
     }
     for name in source.names() {
-        let ignored = TRAINING_ONLY.iter().chain(arch.ignored()).any(|part| name.contains(part));
+        let ignored = TRAINING_ONLY
+            .iter()
+            .chain(arch.ignored())
+            .any(|part| name.contains(part));
         if !ignored && !known.contains(&name) {
             mistakes.push(Mistake::Surplus(name));
         }
     }
     (Checked { scheme, n_classes }, mistakes)
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::{DType, Device, Tensor};
+
+    use super::*;
+    use crate::models::{Params, arch};
+
+    /// ResNet-18's tensors with their shapes and no values of their own.
+    fn resnet18() -> Params {
+        let mut params = Params::default();
+        for parameter in arch("resnet18").expect("resnet18").parameters(10).iter() {
+            let zero = Tensor::zeros(1, DType::F32, &Device::Cpu).expect("a tensor");
+            params.insert(
+                &parameter.name,
+                zero.broadcast_as(parameter.shape.as_slice())
+                    .expect("a view"),
+            );
+        }
+        params
+    }
+
+    fn zeros(shape: &[usize]) -> Tensor {
+        Tensor::zeros(shape, DType::F32, &Device::Cpu).expect("a tensor")
+    }
+
+    fn message(params: &Params) -> String {
+        check(arch("resnet18").expect("resnet18"), params)
+            .expect_err("mistakes")
+            .to_string()
+    }
+
+    #[test]
+    fn right_weights_pass_and_give_the_number_of_classes() {
+        let mut params = resnet18();
+        params.insert("bn1.num_batches_tracked", zeros(&[]));
+        let checked = check(arch("resnet18").expect("resnet18"), &params).expect("right weights");
+        assert_eq!(
+            (checked.scheme.name, checked.n_classes),
+            ("torchvision", 10)
+        );
+    }
+
+    #[test]
+    fn every_mistake_is_named_at_once() {
+        let mut params = resnet18();
+        params.remove("layer1.0.conv1.weight");
+        params.insert("fc.weight", zeros(&[10, 256]));
+        params.insert("fc.bias", zeros(&[11]));
+        params.insert("extra", zeros(&[2]));
+        assert_eq!(
+            message(&params),
+            "weights for `resnet18`: tensor `layer1.0.conv1.weight` is missing; \
+             `fc.weight` has shape [10, 256], wanted [n, 512]; `fc.bias` has shape [11], wanted [10]; \
+             tensor `extra` has no place in the network"
+        );
+    }
+
+    #[test]
+    fn many_mistakes_are_counted() {
+        let mut params = resnet18();
+        for name_idx in 0..22 {
+            params.insert(format!("extra{name_idx}"), zeros(&[1]));
+        }
+        assert!(
+            message(&params).ends_with("tensor `extra9` has no place in the network; and 12 more")
+        );
+    }
+
+    #[test]
+    fn weights_of_another_architecture_are_recognised() {
+        let error = check(arch("resnet50").expect("resnet50"), &resnet18())
+            .expect_err("other weights")
+            .to_string();
+        assert!(error.starts_with("weights for `resnet50`: `layer1.0.conv1.weight` has shape [64, 64, 3, 3], wanted [64, 64, 1, 1]"), "{error}");
+        assert!(
+            error.ends_with("; these are weights of `resnet18`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_classifier_of_no_classes_is_refused() {
+        let mut params = resnet18();
+        params.insert("fc.weight", zeros(&[0, 512]));
+        params.insert("fc.bias", zeros(&[0]));
+        assert_eq!(
+            message(&params),
+            "weights for `resnet18`: `fc.weight` has shape [0, 512], wanted [n, 512]; `fc.bias` has shape [0], wanted [1]"
+        );
+    }
+
+    #[test]
+    fn no_tensors_at_all_is_every_tensor_missing() {
+        let message = message(&Params::default());
+        assert!(
+            message.starts_with("weights for `resnet18`: tensor `conv1.weight` is missing; "),
+            "{message}"
+        );
+        assert!(message.ends_with("; and 92 more"), "{message}");
+    }
 }

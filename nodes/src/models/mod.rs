@@ -7,6 +7,7 @@
 
 mod arch;
 mod efficientnet_lite0;
+pub mod folder;
 mod image_model;
 mod inverted_residual;
 pub mod layers;

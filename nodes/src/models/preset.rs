@@ -64,7 +64,12 @@ impl std::fmt::Display for Interpolation {
 impl Preset {
     /// Shorter side to `side`, then a square of 224 from the centre: the common evaluation of ImageNet models.
     pub fn crop_224(side: usize, interpolation: Interpolation, normalize: Normalize) -> Self {
-        Self { resize: Resize::ShorterSide(side), crop: Some([224, 224]), interpolation, normalize }
+        Self {
+            resize: Resize::ShorterSide(side),
+            crop: Some([224, 224]),
+            interpolation,
+            normalize,
+        }
     }
 
     /// Height and width of what comes out, where that is the same for every image.

@@ -22,7 +22,10 @@ impl RandomWeights {
     /// Weights for one architecture, under its canonical names.
     pub fn new(arch: &dyn Arch, n_classes: usize, seed: u64) -> Self {
         let parameters = arch.parameters(n_classes);
-        let shapes = parameters.iter().map(|p| (p.name.clone(), p.shape.clone())).collect();
+        let shapes = parameters
+            .iter()
+            .map(|p| (p.name.clone(), p.shape.clone()))
+            .collect();
         Self { shapes, seed }
     }
 
@@ -46,10 +49,14 @@ impl TensorSource for RandomWeights {
             .shapes
             .get(name)
             .ok_or_else(|| ReadTensorError::new(name, "there is no such tensor"))?;
-        Tensor::from_vec(values(name, shape, self.seed), shape.as_slice(), &Device::Cpu)
-            .and_then(|tensor| tensor.to_dtype(dtype))
-            .and_then(|tensor| tensor.to_device(device))
-            .map_err(|error| ReadTensorError::new(name, error))
+        Tensor::from_vec(
+            values(name, shape, self.seed),
+            shape.as_slice(),
+            &Device::Cpu,
+        )
+        .and_then(|tensor| tensor.to_dtype(dtype))
+        .and_then(|tensor| tensor.to_device(device))
+        .map_err(|error| ReadTensorError::new(name, error))
     }
 }
 
@@ -73,7 +80,8 @@ fn values(name: &str, shape: &[usize], seed: u64) -> Vec<f32> {
     let start = name_hash(name) ^ mix(seed);
     (0..shape.iter().product::<usize>())
         .map(|value_idx| {
-            let bits = mix(start.wrapping_add((value_idx as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+            let bits =
+                mix(start.wrapping_add((value_idx as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
             let unit = (bits >> 40) as f64 / f64::from(1 << 23) - 1.0;
             (offset + amplitude * unit) as f32
         })
@@ -111,6 +119,10 @@ mod tests {
 
     #[test]
     fn variances_are_positive() {
-        assert!(values("bn.running_var", &[1000], 7).iter().all(|&value| value >= 0.5));
+        assert!(
+            values("bn.running_var", &[1000], 7)
+                .iter()
+                .all(|&value| value >= 0.5)
+        );
     }
 }

@@ -24,8 +24,20 @@ pub struct ParamReader<'a> {
 
 impl<'a> ParamReader<'a> {
     /// A reader of weights that were found to fit `arch`.
-    pub fn new(arch: &dyn Arch, source: &'a dyn TensorSource, checked: Checked, dtype: DType, device: &Device) -> Self {
-        Self { arch: arch.name(), source, checked, dtype, device: device.clone() }
+    pub fn new(
+        arch: &dyn Arch,
+        source: &'a dyn TensorSource,
+        checked: Checked,
+        dtype: DType,
+        device: &Device,
+    ) -> Self {
+        Self {
+            arch: arch.name(),
+            source,
+            checked,
+            dtype,
+            device: device.clone(),
+        }
     }
 
     /// One tensor in f32 on the CPU.
@@ -33,7 +45,10 @@ impl<'a> ParamReader<'a> {
         match (self.checked.scheme.locate)(canonical) {
             Location::Whole(name) => self.load(&name),
             Location::Stacked(names) => {
-                let parts = names.iter().map(|name| self.load(name)).collect::<Result<Vec<_>, _>>()?;
+                let parts = names
+                    .iter()
+                    .map(|name| self.load(name))
+                    .collect::<Result<Vec<_>, _>>()?;
                 Tensor::cat(&parts, 0).map_err(|error| self.device_error(error))
             }
         }
@@ -45,7 +60,13 @@ impl<'a> ParamReader<'a> {
     }
 
     /// A convolution without a bias, followed by a batch norm that is folded into it.
-    pub fn conv_norm(&self, conv: &str, norm: &str, eps: f64, spec: ConvSpec) -> Result<Conv, LoadError> {
+    pub fn conv_norm(
+        &self,
+        conv: &str,
+        norm: &str,
+        eps: f64,
+        spec: ConvSpec,
+    ) -> Result<Conv, LoadError> {
         let weight = self.values(&format!("{conv}.weight"))?;
         let [gamma, beta, mean, var] = [
             self.values(&format!("{norm}.weight"))?,
@@ -54,7 +75,8 @@ impl<'a> ParamReader<'a> {
             self.values(&format!("{norm}.running_var"))?,
         ];
         let folded = (|| {
-            let scale = (gamma.to_dtype(DType::F64)? / (var.to_dtype(DType::F64)? + eps)?.sqrt()?)?;
+            let scale =
+                (gamma.to_dtype(DType::F64)? / (var.to_dtype(DType::F64)? + eps)?.sqrt()?)?;
             let bias = (beta.to_dtype(DType::F64)? - (mean.to_dtype(DType::F64)? * &scale)?)?;
             let scale = scale.reshape(((), 1, 1, 1))?;
             let weight = weight.to_dtype(DType::F64)?.broadcast_mul(&scale)?;
@@ -86,7 +108,8 @@ impl<'a> ParamReader<'a> {
     }
 
     fn conv_of(&self, weight: Tensor, bias: Tensor, spec: ConvSpec) -> Result<Conv, LoadError> {
-        Conv::new(self.place(weight)?, self.place(bias)?, spec).map_err(|error| self.device_error(error))
+        Conv::new(self.place(weight)?, self.place(bias)?, spec)
+            .map_err(|error| self.device_error(error))
     }
 
     /// Rounds to the data type of the weights and moves to the device. The CPU's matrix products know no bf16 and are
@@ -104,17 +127,27 @@ impl<'a> ParamReader<'a> {
         let tensor = self
             .source
             .load(name, DType::F32, &Device::Cpu)
-            .map_err(|error| LoadError::Read { arch: self.arch, error })?;
+            .map_err(|error| LoadError::Read {
+                arch: self.arch,
+                error,
+            })?;
         // The networks index by the checked shape, so a source that breaks its word is caught here.
         if Some(tensor.dims().to_vec()) != self.source.shape(name) {
-            let error = ReadTensorError::new(name, format!("it came with shape {:?}", tensor.dims()));
-            return Err(LoadError::Read { arch: self.arch, error });
+            let error =
+                ReadTensorError::new(name, format!("it came with shape {:?}", tensor.dims()));
+            return Err(LoadError::Read {
+                arch: self.arch,
+                error,
+            });
         }
         Ok(tensor)
     }
 
     fn device_error(&self, error: candle_core::Error) -> LoadError {
-        LoadError::Device { arch: self.arch, error }
+        LoadError::Device {
+            arch: self.arch,
+            error,
+        }
     }
 }
 

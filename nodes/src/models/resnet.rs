@@ -7,7 +7,8 @@ use candle_core::{Result, Tensor};
 use super::{
     arch::Parameters,
     layers::{
-        Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean, max_pool_3x3_stride_2,
+        Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean,
+        max_pool_3x3_stride_2,
     },
     load::LoadError,
     network::{Network, Outputs},
@@ -21,7 +22,10 @@ const N_STEM: usize = 64;
 /// How torchvision, timm and Hugging Face name the tensors of every ResNet.
 pub(crate) const SCHEMES: &[Scheme] = &[
     Scheme::canonical("torchvision"),
-    Scheme { name: "huggingface", locate: in_huggingface },
+    Scheme {
+        name: "huggingface",
+        locate: in_huggingface,
+    },
 ];
 
 /// What distinguishes one ResNet from another.
@@ -82,8 +86,17 @@ impl Design {
         for (stage_idx, n_blocks) in self.n_blocks.into_iter().enumerate() {
             let width = N_STEM << stage_idx;
             for block_idx in 0..n_blocks {
-                let stride = if stage_idx > 0 && block_idx == 0 { 2 } else { 1 };
-                let place = self.place(&format!("layer{}.{block_idx}", stage_idx + 1), n_in, width, stride);
+                let stride = if stage_idx > 0 && block_idx == 0 {
+                    2
+                } else {
+                    1
+                };
+                let place = self.place(
+                    &format!("layer{}.{block_idx}", stage_idx + 1),
+                    n_in,
+                    width,
+                    stride,
+                );
                 n_in = place.steps.last().map_or(n_in, |step| step.n_out);
                 places.push(place);
             }
@@ -147,7 +160,10 @@ impl Design {
     }
 
     /// The network, from checked weights.
-    pub(crate) fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
+    pub(crate) fn build(
+        &self,
+        reader: &ParamReader<'_>,
+    ) -> std::result::Result<Box<dyn Network>, LoadError> {
         let read = |step: &Step| {
             let spec = ConvSpec {
                 stride: step.stride,
@@ -159,11 +175,19 @@ impl Design {
         };
         let mut blocks = Vec::new();
         for place in self.places() {
-            let convs = place.steps.iter().map(read).collect::<std::result::Result<Vec<_>, _>>()?;
+            let convs = place
+                .steps
+                .iter()
+                .map(read)
+                .collect::<std::result::Result<Vec<_>, _>>()?;
             let shortcut = place.shortcut.as_ref().map(read).transpose()?;
             blocks.push(Block { convs, shortcut });
         }
-        Ok(Box::new(ResNet { stem: read(&Self::stem())?, blocks, classifier: reader.linear("fc")? }))
+        Ok(Box::new(ResNet {
+            stem: read(&Self::stem())?,
+            blocks,
+            classifier: reader.linear("fc")?,
+        }))
     }
 }
 
@@ -221,7 +245,10 @@ fn huggingface_name(canonical: &str) -> Option<String> {
     }
     let stage: usize = first.strip_prefix("layer")?.parse().ok()?;
     let (block, rest) = rest.split_once('.')?;
-    let prefix = format!("resnet.encoder.stages.{}.layers.{block}", stage.checked_sub(1)?);
+    let prefix = format!(
+        "resnet.encoder.stages.{}.layers.{block}",
+        stage.checked_sub(1)?
+    );
     if let Some(rest) = rest.strip_prefix("downsample.0.") {
         return Some(format!("{prefix}.shortcut.convolution.{rest}"));
     }
@@ -235,5 +262,8 @@ fn huggingface_name(canonical: &str) -> Option<String> {
         _ => return None,
     };
     let number: usize = number.parse().ok()?;
-    Some(format!("{prefix}.layer.{}.{part}.{rest}", number.checked_sub(1)?))
+    Some(format!(
+        "{prefix}.layer.{}.{part}.{rest}",
+        number.checked_sub(1)?
+    ))
 }

@@ -35,7 +35,10 @@ impl Location {
 impl Scheme {
     /// The convention in which the file has the canonical names.
     pub const fn canonical(name: &'static str) -> Self {
-        Self { name, locate: |canonical| Location::Whole(canonical.to_owned()) }
+        Self {
+            name,
+            locate: |canonical| Location::Whole(canonical.to_owned()),
+        }
     }
 
     /// The scheme under which most of the parameters are found; the first one where several are equal.

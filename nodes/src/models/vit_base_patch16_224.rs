@@ -31,8 +31,14 @@ const EPS: f64 = 1e-6;
 
 const SCHEMES: &[Scheme] = &[
     Scheme::canonical("timm"),
-    Scheme { name: "huggingface", locate: in_huggingface },
-    Scheme { name: "torchvision", locate: in_torchvision },
+    Scheme {
+        name: "huggingface",
+        locate: in_huggingface,
+    },
+    Scheme {
+        name: "torchvision",
+        locate: in_torchvision,
+    },
 ];
 
 impl Arch for VitBasePatch16 {
@@ -127,7 +133,11 @@ struct Block {
 impl Network for Vit {
     fn forward(&self, images: &Tensor, outputs: Outputs) -> Result<Tensor> {
         let n_rows = images.dim(0)?;
-        let patches = self.patches.forward(images)?.flatten_from(2)?.transpose(1, 2)?;
+        let patches = self
+            .patches
+            .forward(images)?
+            .flatten_from(2)?
+            .transpose(1, 2)?;
         let class_token = self.class_token.broadcast_as((n_rows, 1, WIDTH))?;
         let mut tokens = Tensor::cat(&[class_token, patches], 1)?.broadcast_add(&self.positions)?;
         for block in &self.blocks {
@@ -156,7 +166,10 @@ impl Block {
 
     fn forward(&self, tokens: &Tensor) -> Result<Tensor> {
         let tokens = (tokens + self.attend(&self.norm1.forward(tokens)?)?)?;
-        let hidden = self.fc1.forward(&self.norm2.forward(&tokens)?)?.gelu_erf()?;
+        let hidden = self
+            .fc1
+            .forward(&self.norm2.forward(&tokens)?)?
+            .gelu_erf()?;
         tokens + self.fc2.forward(&hidden)?
     }
 
@@ -173,7 +186,8 @@ impl Block {
         let value = qkv.i(2)?.contiguous()?;
         let weights = softmax_last_dim(&query.matmul(&key.transpose(D::Minus2, D::Minus1)?)?)?;
         let mixed = weights.matmul(&value)?.transpose(1, 2)?.contiguous()?;
-        self.proj.forward(&mixed.reshape((n_rows, n_tokens, WIDTH))?)
+        self.proj
+            .forward(&mixed.reshape((n_rows, n_tokens, WIDTH))?)
     }
 }
 
@@ -204,7 +218,9 @@ fn in_huggingface(canonical: &str) -> Location {
         "attn.qkv" => {
             let stacked = ["query", "key", "value"];
             return Location::Stacked(
-                stacked.map(|name| format!("{prefix}.attention.attention.{name}.{part}")).to_vec(),
+                stacked
+                    .map(|name| format!("{prefix}.attention.attention.{name}.{part}"))
+                    .to_vec(),
             );
         }
         "attn.proj" => "attention.output.dense",
@@ -224,7 +240,9 @@ fn in_torchvision(canonical: &str) -> Location {
             None if canonical == "pos_embed" => "encoder.pos_embedding".to_owned(),
             Some(("norm", part)) => format!("encoder.ln.{part}"),
             Some(("head", part)) => format!("heads.head.{part}"),
-            Some(("patch_embed", rest)) => format!("conv_proj.{}", rest.strip_prefix("proj.").unwrap_or(rest)),
+            Some(("patch_embed", rest)) => {
+                format!("conv_proj.{}", rest.strip_prefix("proj.").unwrap_or(rest))
+            }
             _ => canonical.to_owned(),
         });
     };

@@ -42,7 +42,10 @@ impl CustomOp1 for Depthwise<'_> {
                 self.pad(plane, padded);
                 self.convolve(padded, weight, self.bias[channel_idx], out);
             });
-        Ok((CpuStorage::F32(out), Shape::from((n_rows, n_channels, self.y.n_out, self.x.n_out))))
+        Ok((
+            CpuStorage::F32(out),
+            Shape::from((n_rows, n_channels, self.y.n_out, self.x.n_out)),
+        ))
     }
 }
 

@@ -23,18 +23,25 @@ impl InplaceOp1 for BiasActivation<'_> {
             bail!("{n_channels} channels and {} biases", self.bias.len());
         }
         let (low, high) = self.activation.bounds();
-        values.par_chunks_exact_mut(n_values).enumerate().for_each(|(channel_idx, values)| {
-            let bias = self.bias[channel_idx % n_channels];
-            for value in values {
-                *value = (*value + bias).clamp(low, high);
-            }
-        });
+        values
+            .par_chunks_exact_mut(n_values)
+            .enumerate()
+            .for_each(|(channel_idx, values)| {
+                let bias = self.bias[channel_idx % n_channels];
+                for value in values {
+                    *value = (*value + bias).clamp(low, high);
+                }
+            });
         Ok(())
     }
 }
 
 /// `sums + other`, activated: how a residual branch joins. `sums` must be a tensor that nothing else shares.
-pub(crate) fn add_and_activate(sums: Tensor, other: &Tensor, activation: Activation) -> Result<Tensor> {
+pub(crate) fn add_and_activate(
+    sums: Tensor,
+    other: &Tensor,
+    activation: Activation,
+) -> Result<Tensor> {
     if !sums.device().is_cpu() {
         return activation.apply(&(sums + other)?);
     }
@@ -59,7 +66,11 @@ impl InplaceOp2 for Join {
         other_layout: &Layout,
     ) -> Result<()> {
         if sums_layout.shape() != other_layout.shape() {
-            bail!("{:?} joined by {:?}", sums_layout.shape(), other_layout.shape());
+            bail!(
+                "{:?} joined by {:?}",
+                sums_layout.shape(),
+                other_layout.shape()
+            );
         }
         let other = f32_values(other, other_layout)?;
         let (low, high) = self.activation.bounds();

@@ -51,7 +51,9 @@ impl Im2Col {
         }
         let start = first * self.stride + tap_x - self.x.before;
         for (out_y, out_row) in taken.chunks_exact_mut(self.x.n_out).enumerate() {
-            let Some(in_y) = (out_y * self.stride + tap_y).checked_sub(self.y.before) else { continue };
+            let Some(in_y) = (out_y * self.stride + tap_y).checked_sub(self.y.before) else {
+                continue;
+            };
             if in_y >= self.y.n_in {
                 continue;
             }

@@ -13,7 +13,10 @@ pub struct Linear {
 impl Linear {
     /// A layer of a weight `[out, in]` and a bias `[out]` that were checked against the architecture.
     pub fn new(weight: Tensor, bias: Tensor) -> Result<Self> {
-        Ok(Self { weight: weight.t()?, bias })
+        Ok(Self {
+            weight: weight.t()?,
+            bias,
+        })
     }
 
     /// Runs over `[…, in]`.

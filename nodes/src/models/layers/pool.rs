@@ -43,7 +43,10 @@ impl CustomOp1 for MaxPool {
                     pool_rows(&plane[first * width..end * width], width, tallest, out_row);
                 }
             });
-        Ok((CpuStorage::F32(out), Shape::from((n_rows, n_channels, out_height, out_width))))
+        Ok((
+            CpuStorage::F32(out),
+            Shape::from((n_rows, n_channels, out_height, out_width)),
+        ))
     }
 }
 
@@ -64,5 +67,56 @@ fn pool_rows(rows: &[f32], width: usize, tallest: &mut Vec<f32>, out: &mut [f32]
     for (out_x, out) in out.iter_mut().enumerate() {
         let window = &tallest[(2 * out_x).saturating_sub(1)..(2 * out_x + 2).min(width)];
         *out = window.iter().copied().fold(f32::NEG_INFINITY, larger);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    fn check(height: usize, width: usize) {
+        let values: Vec<f32> = (0..2 * height * width)
+            .map(|n| ((n * 7919) % 101) as f32)
+            .collect();
+        let images = Tensor::from_vec(values, (1, 2, height, width), &Device::Cpu).expect("images");
+        let wanted = images
+            .pad_with_zeros(D::Minus2, 1, 1)
+            .and_then(|images| {
+                images
+                    .pad_with_zeros(D::Minus1, 1, 1)?
+                    .max_pool2d_with_stride(3, 2)
+            })
+            .expect("candle");
+        let found = max_pool_3x3_stride_2(&images).expect("our kernel");
+        assert_eq!(found.dims(), wanted.dims());
+        let values = |tensor: &Tensor| {
+            tensor
+                .flatten_all()
+                .and_then(|t| t.to_vec1::<f32>())
+                .expect("values")
+        };
+        assert_eq!(values(&found), values(&wanted), "{height}×{width}");
+    }
+
+    #[test]
+    fn our_maximum_agrees_with_candle() {
+        for (height, width) in [(16, 16), (7, 12), (12, 7), (1, 1), (2, 3), (9, 9)] {
+            check(height, width);
+        }
+    }
+
+    #[test]
+    fn a_nan_wins() {
+        for place in 0..9 {
+            let mut values = [1.0_f32; 9];
+            values[place] = f32::NAN;
+            let images = Tensor::from_slice(&values, (1, 1, 3, 3), &Device::Cpu).expect("an image");
+            let found = max_pool_3x3_stride_2(&images)
+                .and_then(|t| t.flatten_all()?.to_vec1::<f32>())
+                .expect("values");
+            assert!(found.iter().any(|value| value.is_nan()), "at {place}");
+        }
     }
 }
