@@ -37,7 +37,10 @@ impl ReadTensorError {
         name: impl Into<String>,
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
     ) -> Self {
-        Self { name: name.into(), cause: cause.into() }
+        Self {
+            name: name.into(),
+            cause: cause.into(),
+        }
     }
 }
 
