@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexMap;
+
 use super::reference::{Piece, is_name, pieces};
 use super::secrets::Secrets;
 use super::tree::{Entry, Origin, Scalar, Tree, Value, build, plain_scalar};
@@ -10,6 +12,9 @@ use super::{Mistake, Source, Span, list};
 /// What all references together may come to, in bytes: variables made of variables grow by powers.
 const MOST_BYTES: usize = 16 << 20;
 
+/// After so many mistakes no more names are compared: each takes as long as there are variables.
+const MOST_SUGGESTIONS: usize = 500;
+
 /// What names outside the file stand for.
 pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
@@ -17,7 +22,7 @@ pub(super) type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 pub(super) struct Variables<'a> {
     source: &'a Source,
     env: Environment<'a>,
-    values: Vec<(String, Tree)>,
+    values: IndexMap<String, Tree>,
     n_bytes: usize,
     /// What `${env:…}` gave outside of paths.
     pub secrets: Secrets,
@@ -37,7 +42,7 @@ impl<'a> Variables<'a> {
         let mut variables = Self {
             source,
             env,
-            values: Vec::new(),
+            values: IndexMap::new(),
             n_bytes: 0,
             secrets,
             mistakes: Vec::new(),
@@ -49,54 +54,72 @@ impl<'a> Variables<'a> {
                 let label = "letters, digits, `_` and `-`, beginning with a letter";
                 variables.mistakes.push(mistake.label(label));
             }
-            let mut value = value.clone();
-            variables.put_in(&mut value);
-            variables.values.push((key.value.clone(), value));
+            let given = overrides.iter().rev().find(|(name, _)| *name == key.value);
+            let value = match given {
+                Some((name, text)) => variables.given(name, text, value),
+                None => {
+                    let mut value = value.clone();
+                    variables.put_in(&mut value);
+                    value
+                }
+            };
+            variables.values.insert(key.value.clone(), value);
         }
-        for (name, text) in overrides {
-            variables.set(name, text);
+        for (name, _) in overrides {
+            if !variables.values.contains_key(name) {
+                let mistake = variables.no_such_variable(name);
+                variables.mistakes.push(mistake);
+            }
         }
         variables
     }
 
-    fn set(&mut self, name: &str, text: &str) {
-        let Some(index) = self.values.iter().position(|(known, _)| known == name) else {
-            let mistake =
-                Mistake::nowhere(format!("`--set {name}=…` names no variable of this file"));
-            let mistake = mistake.suggest(name, self.names());
-            let known = if self.values.is_empty() {
-                "there are no `vars`".into()
-            } else {
-                self.known()
-            };
-            return self.mistakes.push(mistake.note(known));
-        };
-        let declared = &self.values[index].1;
-        let value = match &declared.value {
-            // Text stays text: `--set label=1` means the label "1".
-            Value::Scalar(Scalar::Text(_)) => Value::Scalar(Scalar::Text(text.to_owned())),
-            Value::List(_) | Value::Map(_) if text.starts_with(['[', '{']) => {
-                let source = Arc::new(Source::new("--set", text));
-                match build(&source) {
+    /// What `--set name=text` makes of a variable that the file declares.
+    fn given(&mut self, name: &str, text: &str, declared: &Tree) -> Tree {
+        let in_quotes = self.source.slice(declared.span).starts_with(['"', '\'']);
+        let text_in_quotes = text
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
+        let value = match (&declared.value, text_in_quotes) {
+            (_, Some(text)) => Value::Scalar(Scalar::Text(text.to_owned())),
+            // What the file has in quotes is a text for a reason: `--set label=1` then means the label "1".
+            (Value::Scalar(_), None)
+                if in_quotes && !self.source.slice(declared.span).contains("${") =>
+            {
+                Value::Scalar(Scalar::Text(text.to_owned()))
+            }
+            (Value::List(_) | Value::Map(_), None) if text.starts_with(['[', '{']) => {
+                match build(&Arc::new(Source::new("--set", text))) {
                     (Some(tree), mistakes) if mistakes.is_empty() => tree.value,
                     _ => {
-                        let mistake =
-                            Mistake::nowhere(format!("`--set {name}={text}` is not valid YAML"));
-                        return self.mistakes.push(mistake);
+                        let message = format!("`--set {name}={text}` is not valid YAML");
+                        self.mistakes.push(Mistake::nowhere(message));
+                        Value::Wrong
                     }
                 }
             }
             _ => Value::Scalar(plain_scalar(text)),
         };
+        let typed = matches!(&value, Value::Scalar(scalar) if !matches!(scalar, Scalar::Text(_)));
         let mut tree = Tree::new(value, declared.span);
         tree.origins.push(Origin::Set {
             name: name.to_owned(),
+            typed,
         });
-        self.values[index].1 = tree;
+        tree
+    }
+
+    fn no_such_variable(&self, name: &str) -> Mistake {
+        let mistake = Mistake::nowhere(format!("`--set {name}=…` names no variable of this file"));
+        let mistake = mistake.suggest(name, self.names());
+        match self.values.is_empty() {
+            true => mistake.note("there are no `vars`"),
+            false => mistake.note(self.known()),
+        }
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
-        self.values.iter().map(|(name, _)| name.as_str())
+        self.values.keys().map(String::as_str)
     }
 
     fn known(&self) -> String {
@@ -202,7 +225,7 @@ impl<'a> Variables<'a> {
         if let Some(name) = inside.strip_prefix("env:") {
             return self.environment(name, place);
         }
-        if let Some((name, value)) = self.values.iter().find(|(known, _)| known == inside) {
+        if let Some((name, value)) = self.values.get_key_value(inside) {
             self.n_bytes += value.n_bytes();
             if self.n_bytes > MOST_BYTES {
                 let message = format!("the variables come to more than {} MiB", MOST_BYTES >> 20);
@@ -225,6 +248,10 @@ impl<'a> Variables<'a> {
         } else {
             Mistake::at(place, format!("`{inside}` cannot name a variable"))
         };
+        if self.mistakes.len() > MOST_SUGGESTIONS {
+            self.mistakes.push(mistake);
+            return Tree::new(Value::Wrong, place);
+        }
         let mistake = mistake.suggest(inside, self.names());
         let mistake = match self.values.is_empty() {
             true => mistake.note(format!(
@@ -288,8 +315,12 @@ impl Origin {
     pub fn tell(&self, mistake: Mistake) -> Mistake {
         match self {
             Self::Var { name, span } => mistake.also(*span, format!("`${{{name}}}` is set here")),
-            Self::Set { name } => {
-                mistake.note(format!("`${{{name}}}` was set by `--set {name}=…`"))
+            Self::Set { name, typed } => {
+                let mistake = mistake.note(format!("`${{{name}}}` was set by `--set {name}=…`"));
+                match typed {
+                    true => mistake.note(format!("`--set '{name}=\"…\"'` makes it a text")),
+                    false => mistake,
+                }
             }
             Self::Env { name } => {
                 mistake.note(format!("`${{env:{name}}}` is read from the environment"))

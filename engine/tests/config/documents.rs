@@ -153,6 +153,18 @@ fn set_goes_over_vars_and_keeps_text_as_text() {
 }
 
 #[test]
+fn set_reaches_variables_made_of_variables_and_takes_types_as_the_file_would() {
+    let text = "name: a\nvars: {root: r, sub: '${root}/s', n: '${env:UNSET}', k: auto}\nnodes:\n  f: {kind: source.files, with: {path: '${sub}'}}\n  b: {kind: batch, with: {size: '${n}'}}\n  t: {kind: transform.topk, with: {k: '${k}'}}\n  s: {kind: sink.jsonl, with: {path: '${root}'}}\n";
+    let overrides = [("root", "x"), ("root", "\"2024\""), ("n", "5"), ("k", "3")];
+    let document = parse_with(text, &overrides).expect("a right file");
+    let path = OneOrMany::One("2024/s".into());
+    assert_eq!(options::<SourceFiles>(&document, "f").path, path);
+    assert_eq!(options::<Batch>(&document, "b").size.get(), 5);
+    assert_eq!(options::<super::kinds::TransformTopk>(&document, "t").k, 3);
+    assert_eq!(options::<SinkJsonl>(&document, "s").path, "2024");
+}
+
+#[test]
 fn variables_take_their_type_and_escapes_stay_dollars() {
     let text = "name: a\nvars: {root: '${env:DATA}', set: '${root}/train'}\nnodes:\n  f: {kind: source.files, with: {path: '${set}/$${x}/$5/${env:N}'}}\n  b: {kind: batch, with: {size: '${env:N}'}}\n";
     let document = parse(text).expect("a right file");

@@ -183,3 +183,16 @@ fn names_as_long_as_a_file_are_refused_quickly() {
         "mistakes",
     );
 }
+
+#[test]
+fn a_file_full_of_mistakes_is_told_in_part() {
+    let mut text = String::from("name: a\nnodes: {b: {kind: batch, with: {size: 1");
+    for key in 0..200_000 {
+        write!(text, ", s{key}: 1").expect("a key");
+    }
+    text.push_str("}}}\n");
+    let mistakes = parse(&text).expect_err("mistakes");
+    assert_eq!(mistakes.len(), 200_000);
+    assert_eq!(mistakes.render(Look::PLAIN).matches("error: ").count(), 500);
+    refused(&text, "200000 mistakes, of which these are the first 500");
+}

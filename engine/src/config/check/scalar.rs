@@ -159,6 +159,10 @@ fn correction(schema: &Json, tree: &Tree) -> String {
     let Value::Scalar(scalar) = &tree.value else {
         return String::new();
     };
+    // What stands at the place is a reference, and its value is to be put right elsewhere.
+    if !tree.origins.is_empty() {
+        return String::new();
+    }
     match scalar {
         Scalar::Text(text) => {
             let plain = super::super::tree::plain_scalar(text);

@@ -47,8 +47,8 @@ pub(in super::super) enum Scalar {
 pub(in super::super) enum Origin {
     /// From `vars`, written there.
     Var { name: String, span: Span },
-    /// From the command line.
-    Set { name: String },
+    /// From the command line, where it was taken for a number or another typed value, or for text.
+    Set { name: String, typed: bool },
     /// From the environment.
     Env { name: String },
 }
