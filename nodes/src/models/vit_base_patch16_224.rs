@@ -5,13 +5,15 @@
 use candle_core::{D, IndexOp, Module, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 
+use crate::decode::Interpolation;
+
 use super::{
     arch::{Arch, InputSize, Parameters},
     layers::{Activation, Channels, Conv, ConvSpec, LayerNorm, Linear, Padding, add_and_activate},
     load::LoadError,
     network::{Network, Outputs},
     normalize::Normalize,
-    preset::{Interpolation, Preset},
+    preset::Preset,
     reader::ParamReader,
     scheme::{Location, Scheme},
 };
