@@ -189,6 +189,8 @@ pub(super) struct Buffers {
     pub(super) raster: Vec<u8>,
     /// Samples before they are RGB.
     pub(super) samples: Vec<u8>,
+    /// The file, cleaned of what a decoder should not see.
+    pub(super) stream: Vec<u8>,
 }
 
 /// The first `len` bytes of a buffer, grown if need be. What was in them is not cleared.

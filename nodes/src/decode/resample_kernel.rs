@@ -4,13 +4,13 @@ use super::resample::{WEIGHT_BITS, Weights};
 
 const HALF: i32 = 1 << (WEIGHT_BITS - 1);
 
-/// Weighs pixels along one row.
-pub(super) fn horizontal(row: &[u8], weights: &Weights, out: &mut [u8]) {
+/// Weighs pixels along one row, whose first pixel stands at column `first`.
+pub(super) fn horizontal(row: &[u8], first: usize, weights: &Weights, out: &mut [u8]) {
     let taps = weights.taps();
     let places = weights.starts().iter().zip(weights.all().chunks_exact(taps));
     for ((&start, weights), out) in places.zip(out.chunks_exact_mut(3)) {
         let mut sums = [HALF; 3];
-        for (pixel, &weight) in row[start * 3..][..taps * 3].chunks_exact(3).zip(weights) {
+        for (pixel, &weight) in row[(start - first) * 3..][..taps * 3].chunks_exact(3).zip(weights) {
             for (sum, &sample) in sums.iter_mut().zip(pixel) {
                 *sum = sum.wrapping_add(i32::from(sample) * weight);
             }

@@ -1,5 +1,7 @@
 //! EfficientNet-Lite0: EfficientNet without squeeze-and-excitation, with ReLU6, padded as TensorFlow pads.
 
+use crate::decode::Interpolation;
+
 use super::{
     arch::{Arch, InputSize, Parameters},
     inverted_residual::{Design, N_FEATURES, Stage, block_name, block_number},
@@ -7,7 +9,7 @@ use super::{
     load::LoadError,
     network::Network,
     normalize::Normalize,
-    preset::{Interpolation, Preset},
+    preset::Preset,
     reader::ParamReader,
     scheme::{Location, Scheme},
 };

@@ -131,7 +131,7 @@ impl Design {
             self.eps,
             spec(1, Channels::Mixed, Activation::Relu6),
         )?;
-        let classifier = reader.linear("classifier")?;
+        let classifier = reader.linear("classifier", Activation::Identity)?;
         Ok(Box::new(Mobile {
             stem,
             blocks,

@@ -31,7 +31,7 @@ pub use load::{LoadError, identify};
 pub use network::{Network, Outputs};
 pub use normalize::Normalize;
 pub use params::{Params, ReadTensorError, TensorSource};
-pub use preset::{Interpolation, Preset, Resize};
+pub use preset::Preset;
 pub use random::RandomWeights;
 pub use reader::ParamReader;
 pub use scheme::{Location, Scheme};

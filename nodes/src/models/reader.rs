@@ -7,7 +7,7 @@ use candle_core::{DType, Device, Tensor};
 
 use super::{
     arch::Arch,
-    layers::{Conv, ConvSpec, LayerNorm, Linear},
+    layers::{Activation, Conv, ConvSpec, LayerNorm, Linear},
     load::{Checked, LoadError},
     params::{ReadTensorError, TensorSource},
     scheme::Location,
@@ -74,14 +74,7 @@ impl<'a> ParamReader<'a> {
             self.values(&format!("{norm}.running_mean"))?,
             self.values(&format!("{norm}.running_var"))?,
         ];
-        let folded = (|| {
-            let scale =
-                (gamma.to_dtype(DType::F64)? / (var.to_dtype(DType::F64)? + eps)?.sqrt()?)?;
-            let bias = (beta.to_dtype(DType::F64)? - (mean.to_dtype(DType::F64)? * &scale)?)?;
-            let scale = scale.reshape(((), 1, 1, 1))?;
-            let weight = weight.to_dtype(DType::F64)?.broadcast_mul(&scale)?;
-            Ok((weight.to_dtype(DType::F32)?, bias.to_dtype(DType::F32)?))
-        })();
+        let folded = fold(&weight, [&gamma, &beta, &mean, &var], eps);
         let (weight, bias) = folded.map_err(|error| self.device_error(error))?;
         self.conv_of(weight, bias, spec)
     }
@@ -93,11 +86,11 @@ impl<'a> ParamReader<'a> {
         self.conv_of(weight, bias, spec)
     }
 
-    /// A linear layer.
-    pub fn linear(&self, name: &str) -> Result<Linear, LoadError> {
+    /// A linear layer, followed by an activation.
+    pub fn linear(&self, name: &str, activation: Activation) -> Result<Linear, LoadError> {
         let weight = self.tensor(&format!("{name}.weight"))?;
         let bias = self.tensor(&format!("{name}.bias"))?;
-        Linear::new(weight, bias).map_err(|error| self.device_error(error))
+        Linear::new(weight, bias, activation).map_err(|error| self.device_error(error))
     }
 
     /// A layer norm.
@@ -154,4 +147,29 @@ impl<'a> ParamReader<'a> {
 /// The data type that arithmetic is done in, for weights of `dtype` on `device`.
 pub fn compute_dtype(dtype: DType, device: &Device) -> DType {
     if device.is_cpu() { DType::F32 } else { dtype }
+}
+
+/// A convolution's weight scaled, and the bias that it gets, so that it does what the batch norm after it would do.
+fn fold(weight: &Tensor, norm: [&Tensor; 4], eps: f64) -> candle_core::Result<(Tensor, Tensor)> {
+    let shape = weight.shape().clone();
+    let mut weight: Vec<f32> = weight.flatten_all()?.to_vec1()?;
+    let [gamma, beta, mean, var]: [Vec<f32>; 4] = [
+        norm[0].to_vec1()?,
+        norm[1].to_vec1()?,
+        norm[2].to_vec1()?,
+        norm[3].to_vec1()?,
+    ];
+    let mut bias = Vec::with_capacity(gamma.len());
+    let n_per_channel = weight.len() / gamma.len();
+    for (channel_idx, weights) in weight.chunks_exact_mut(n_per_channel).enumerate() {
+        let scale = f64::from(gamma[channel_idx]) / (f64::from(var[channel_idx]) + eps).sqrt();
+        bias.push((f64::from(beta[channel_idx]) - f64::from(mean[channel_idx]) * scale) as f32);
+        weights
+            .iter_mut()
+            .for_each(|weight| *weight = (f64::from(*weight) * scale) as f32);
+    }
+    Ok((
+        Tensor::from_vec(weight, shape, &Device::Cpu)?,
+        Tensor::new(bias, &Device::Cpu)?,
+    ))
 }

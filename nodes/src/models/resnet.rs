@@ -186,7 +186,7 @@ impl Design {
         Ok(Box::new(ResNet {
             stem: read(&Self::stem())?,
             blocks,
-            classifier: reader.linear("fc")?,
+            classifier: reader.linear("fc", Activation::Identity)?,
         }))
     }
 }

@@ -1,11 +1,13 @@
 //! ResNet-18.
 
+use crate::decode::Interpolation;
+
 use super::{
     arch::{Arch, InputSize, Parameters},
     load::LoadError,
     network::Network,
     normalize::Normalize,
-    preset::{Interpolation, Preset},
+    preset::Preset,
     reader::ParamReader,
     resnet::{BlockKind, Design, SCHEMES},
     scheme::Scheme,

@@ -5,13 +5,15 @@
 use candle_core::{D, IndexOp, Module, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 
+use crate::decode::Interpolation;
+
 use super::{
     arch::{Arch, InputSize, Parameters},
-    layers::{Activation, Channels, Conv, ConvSpec, LayerNorm, Linear, Padding},
+    layers::{Activation, Channels, Conv, ConvSpec, LayerNorm, Linear, Padding, add_and_activate},
     load::LoadError,
     network::{Network, Outputs},
     normalize::Normalize,
-    preset::{Interpolation, Preset},
+    preset::Preset,
     reader::ParamReader,
     scheme::{Location, Scheme},
 };
@@ -107,7 +109,7 @@ impl Arch for VitBasePatch16 {
             positions: reader.tensor("pos_embed")?,
             blocks,
             norm: reader.layer_norm("norm", EPS)?,
-            head: reader.linear("head")?,
+            head: reader.linear("head", Activation::Identity)?,
         }))
     }
 }
@@ -139,7 +141,9 @@ impl Network for Vit {
             .flatten_from(2)?
             .transpose(1, 2)?;
         let class_token = self.class_token.broadcast_as((n_rows, 1, WIDTH))?;
-        let mut tokens = Tensor::cat(&[class_token, patches], 1)?.broadcast_add(&self.positions)?;
+        let positions = self.positions.broadcast_as((n_rows, N_TOKENS, WIDTH))?;
+        let tokens = Tensor::cat(&[class_token, patches], 1)?;
+        let mut tokens = add_and_activate(tokens, &positions, Activation::Identity)?;
         for block in &self.blocks {
             tokens = block.forward(&tokens)?;
         }
@@ -156,21 +160,19 @@ impl Block {
     fn read(reader: &ParamReader<'_>, prefix: &str) -> std::result::Result<Self, LoadError> {
         Ok(Self {
             norm1: reader.layer_norm(&format!("{prefix}.norm1"), EPS)?,
-            qkv: reader.linear(&format!("{prefix}.attn.qkv"))?,
-            proj: reader.linear(&format!("{prefix}.attn.proj"))?,
+            qkv: reader.linear(&format!("{prefix}.attn.qkv"), Activation::Identity)?,
+            proj: reader.linear(&format!("{prefix}.attn.proj"), Activation::Identity)?,
             norm2: reader.layer_norm(&format!("{prefix}.norm2"), EPS)?,
-            fc1: reader.linear(&format!("{prefix}.mlp.fc1"))?,
-            fc2: reader.linear(&format!("{prefix}.mlp.fc2"))?,
+            fc1: reader.linear(&format!("{prefix}.mlp.fc1"), Activation::Gelu)?,
+            fc2: reader.linear(&format!("{prefix}.mlp.fc2"), Activation::Identity)?,
         })
     }
 
     fn forward(&self, tokens: &Tensor) -> Result<Tensor> {
-        let tokens = (tokens + self.attend(&self.norm1.forward(tokens)?)?)?;
-        let hidden = self
-            .fc1
-            .forward(&self.norm2.forward(&tokens)?)?
-            .gelu_erf()?;
-        tokens + self.fc2.forward(&hidden)?
+        let attended = self.attend(&self.norm1.forward(tokens)?)?;
+        let tokens = add_and_activate(attended, tokens, Activation::Identity)?;
+        let hidden = self.fc1.forward(&self.norm2.forward(&tokens)?)?;
+        add_and_activate(self.fc2.forward(&hidden)?, &tokens, Activation::Identity)
     }
 
     fn attend(&self, tokens: &Tensor) -> Result<Tensor> {

@@ -61,7 +61,7 @@ def encoded(image, kind, **options):
     return out.getvalue()
 
 
-BASE = picture(67, 45)
+BASE = picture(43, 37)
 
 # --- JPEG
 for sampling, name in ((0, "444"), (1, "422"), (2, "420")):
@@ -123,7 +123,7 @@ write("jpeg-huge-header.jpg", base[: sof + 5] + b"\xff\xff\xff\xff" + base[sof +
 write("jpeg-no-tables.jpg", base[:20] + base[sof:])
 
 # --- orientation
-tall = picture(24, 40, seed=3)
+tall = picture(18, 26, seed=3)
 exif = Image.Exif()
 for value in range(1, 9):
     exif[0x0112] = value
@@ -146,7 +146,7 @@ write("exif-empty.jpg", app1(b"Exif\0\0"))
 entries = struct.pack("<H", 2) + struct.pack("<HHII", 0x011A, 5, 1, 0x40) + struct.pack("<HHIHH", 0x0112, 3, 1, 6, 0)
 tiff = b"II*\0\x08\0\0\0" + entries + b"\0\0\0\0"
 write("exif-rational-by-zero.jpg", app1(b"Exif\0\0" + tiff.ljust(0x40, b"\0") + struct.pack("<II", 72, 0)))
-write("exif-count-lies.jpg", app1(b"Exif\0\0" + b"II*\0\x08\0\0\0\xff\x7f" + entries[2:]))
+
 write("xmp-orientation.jpg", app1(b'http://ns.adobe.com/xap/1.0/\0<x tiff:Orientation="8"/>'))
 write("xmp-not-utf8.jpg", app1(b"http://ns.adobe.com/xap/1.0/\0\xff\xfe\xfa<x/>"))
 
@@ -224,13 +224,13 @@ write("png-bomb.png", good[:8] + chunk(b"IHDR", struct.pack(">IIBBBBB", 20000, 2
 save("png-animated.png", picture(20, 14, 1), save_all=True, append_images=[picture(20, 14, 2)], duration=50)
 
 # --- GIF
-small = picture(40, 30, seed=4, noise=2)
+small = picture(32, 24, seed=4, noise=2)
 save("gif-plain.gif", small.quantize(64))
 save("gif-interlaced.gif", small.quantize(64), interlace=1)
 save("gif-grey.gif", small.convert("L"))
 save("gif-bits-1.gif", small.convert("1"))
 save("gif-transparent.gif", small.quantize(16), transparency=3)
-save("gif-animated.gif", small.quantize(32), save_all=True, append_images=[picture(40, 30, seed=9).quantize(32)], duration=40)
+save("gif-animated.gif", small.quantize(32), save_all=True, append_images=[picture(32, 24, seed=9).quantize(32)], duration=40)
 
 
 def gif(screen, frame, colors, indices, background=0, local=None, transparent=None, tail=b";"):
@@ -354,13 +354,13 @@ def opened(data):
 def cuts(data):
     n = len(data)
     places = [n * share // 1000 for share in (20, 250, 500, 900, 990, 999)] + [n - 1, n - 2, n - 3]
-    result = {}
+    result = []
     for place in sorted(set(place for place in places if 0 < place < n)):
         try:
             whole = opened(data)[2].tobytes()
-            result[place] = "same" if opened(data[:place])[2].tobytes() == whole else "other"
+            result.append([place, "same" if opened(data[:place])[2].tobytes() == whole else "other"])
         except Exception:
-            result[place] = "refused"
+            result.append([place, "refused"])
     return result
 
 
@@ -391,6 +391,6 @@ for name, image in sources.items():
             out.save(RESIZED / file, optimize=True)
             resized.append({"source": name, "size": [width, height], "filter": filter_name, "file": file})
 
-(HERE / "pillow.json").write_text(json.dumps({"files": told, "resized": resized}, indent=1) + "\n")
+(HERE / "pillow.json").write_text(json.dumps({"files": told, "resized": resized}).replace("}, ", "},\n") + "\n")
 total = sum(path.stat().st_size for path in HERE.rglob("*") if path.is_file())
 print(len(told), "files,", len(resized), "resizes,", total, "bytes")

@@ -114,7 +114,8 @@ impl Header {
             }
         };
         let mut data = field(10, 4)? as usize;
-        let mut palette: [[u8; 3]; 256] = std::array::from_fn(|n| [n as u8; 3]);
+        // Black beyond the file's own entries.
+        let mut palette = [[0; 3]; 256];
         if bits <= 8 {
             let count = if colors == 0 { 1 << bits } else { colors as usize };
             if count > 65_536 {

@@ -10,13 +10,19 @@ use super::super::orientation::Orientation;
 use super::{Buffers, Format, Limits, Raster, sized};
 
 pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+    let cut = || DecodeError::truncated(Format::Gif, "its frame is cut");
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
     options.allow_unknown_blocks(true);
     if let Some(most) = NonZeroU64::new(limits.max_pixels.saturating_mul(4)) {
         options.set_memory_limit(MemoryLimit::Bytes(most));
     }
-    let mut decoder = options.read_info(bytes).map_err(refusal)?;
+    // The frame must be whole; whether anything follows it does not matter.
+    let end = first_frame_end(bytes).ok_or_else(cut)?;
+    buffers.stream.clear();
+    buffers.stream.extend_from_slice(&bytes[..end]);
+    buffers.stream.extend_from_slice(b"\0;");
+    let mut decoder = options.read_info(&buffers.stream[..]).map_err(refusal)?;
     let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
     let frame = decoder.next_frame_info().map_err(refusal)?;
     let frame = frame.ok_or_else(|| DecodeError::truncated(Format::Gif, "it has no frame"))?;
@@ -29,7 +35,8 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     limits.check(Format::Gif, width, height)?;
     limits.check(Format::Gif, frame_width as u32, frame_height as u32)?;
 
-    let palette = palette(decoder.palette().unwrap_or(&[]));
+    // Without any palette the indices are greys.
+    let palette = decoder.palette().map_or_else(|_| std::array::from_fn(|n| [n as u8; 3]), palette);
     let indices = sized(&mut buffers.samples, frame_width * frame_height);
     if decoder.buffer_size() != indices.len() {
         return Err(DecodeError::corrupt(Format::Gif, "its frame changes size"));
@@ -50,9 +57,40 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     Ok(Raster { width: width as u32, height, format: Format::Gif, orientation: Orientation::Upright })
 }
 
-/// Entries beyond the file's palette are greys, as in Pillow.
+/// Where the data of the first frame end, without the empty block that closes them.
+fn first_frame_end(bytes: &[u8]) -> Option<usize> {
+    let table_bytes = |flags: u8| if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) };
+    let mut at = 13 + table_bytes(*bytes.get(10)?);
+    loop {
+        match bytes.get(at)? {
+            b',' => {
+                at += 10 + table_bytes(*bytes.get(at + 9)?) + 1;
+                return blocks_end(bytes, at);
+            }
+            b'!' => at = blocks_end(bytes, at + 2)? + 1,
+            b';' => return Some(at),
+            _ => at += 1,
+        }
+    }
+}
+
+/// Where a chain of blocks has its empty one, or the end of the data if that alone is missing.
+fn blocks_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        match bytes.get(at) {
+            None if at == bytes.len() => return Some(at),
+            Some(0) => return Some(at),
+            length => at += 1 + usize::from(*length?),
+        }
+        if at > bytes.len() {
+            return None;
+        }
+    }
+}
+
+/// Entries beyond the file's palette are black, as in Pillow.
 fn palette(entries: &[u8]) -> [[u8; 3]; 256] {
-    let mut palette: [[u8; 3]; 256] = std::array::from_fn(|n| [n as u8; 3]);
+    let mut palette = [[0; 3]; 256];
     for (slot, entry) in palette.iter_mut().zip(entries.chunks_exact(3)) {
         slot.copy_from_slice(entry);
     }
@@ -65,6 +103,8 @@ fn refusal(error: DecodingError) -> DecodeError {
             DecodeError::truncated(Format::Gif, "its frame is cut")
         }
         DecodingError::UnexpectedEof => DecodeError::truncated(Format::Gif, "its frame is cut"),
+        // The codes end before the picture is full; the crate has no kind of its own for it.
+        other if other.to_string() == "image truncated" => DecodeError::truncated(Format::Gif, "pixels are missing"),
         other => DecodeError::corrupt(Format::Gif, other.to_string()),
     }
 }

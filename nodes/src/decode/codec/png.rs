@@ -2,11 +2,11 @@
 
 use std::io::{Cursor, ErrorKind};
 
-use png::{BitDepth, ColorType, Decoder, DecodingError, Transformations};
+use png::{BitDepth, ColorType, DecodeOptions, Decoder, DecodingError, InterlaceInfo, Transformations, expand_interlaced_row};
 
 use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
-use super::{Buffers, Format, Limits, Raster, sized};
+use super::{Buffers, Format, Limits, PNG_MAGIC, Raster, sized};
 
 /// Metadata and compressed text may take this much, beside the rows.
 const METADATA_BYTES: usize = 64 << 20;
@@ -17,11 +17,14 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     let (width, height) = (be32(&header[..4]), be32(&header[4..]));
     limits.check(Format::Png, width, height)?;
 
-    let mut decoder = Decoder::new(Cursor::new(bytes));
-    // As Pillow: the checks of the image data are left to the decompressor's own.
-    decoder.ignore_checksums(true);
-    decoder.set_ignore_text_chunk(false);
-    decoder.set_ignore_iccp_chunk(true);
+    check_header_sum(bytes)?;
+    let mut options = DecodeOptions::default();
+    // The image data carry the decompressor's own checksum, which is checked; that of their chunks is not, as in Pillow, and
+    // that of metadata must not cost the picture.
+    options.set_ignore_crc(true);
+    options.set_ignore_adler32(false);
+    options.set_ignore_iccp_chunk(true);
+    let mut decoder = Decoder::new_with_options(Cursor::new(bytes), options);
     decoder.set_transformations(Transformations::IDENTITY);
     let row_bytes = width as usize * 8 + 1;
     decoder.set_limits(png::Limits { bytes: METADATA_BYTES + row_bytes * 4 });
@@ -35,11 +38,20 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     let raster = sized(&mut buffers.raster, width as usize * height as usize * 3);
     let rows = raster.chunks_exact_mut(width as usize * 3);
     if info.interlaced {
-        let too_large = || DecodeError::TooLarge { width, height, max_pixels: limits.max_pixels };
-        let len = reader.output_buffer_size().ok_or_else(too_large)?;
-        let samples = sized(&mut buffers.samples, len);
-        let frame = reader.next_frame(samples).map_err(refusal)?;
-        for (row, out) in samples.chunks_exact(frame.line_size).zip(rows) {
+        // Not `next_frame`: it also wants what stands behind the last row.
+        let samples_per_pixel = layout.color.samples();
+        let pixel_bits = samples_per_pixel as u8 * layout.depth as u8;
+        let stride = (width as usize * usize::from(pixel_bits)).div_ceil(8);
+        let samples = sized(&mut buffers.samples, stride * height as usize);
+        let n_rows = (0..7).map(|pass| pass_rows(width, height, pass)).sum::<u32>();
+        for _ in 0..n_rows {
+            let row = reader.next_interlaced_row().map_err(refusal)?;
+            let row = row.ok_or_else(|| DecodeError::truncated(Format::Png, "rows are missing"))?;
+            if let InterlaceInfo::Adam7(place) = row.interlace() {
+                expand_interlaced_row(samples, stride, row.data(), place, pixel_bits);
+            }
+        }
+        for (row, out) in samples.chunks_exact(stride).zip(rows) {
             layout.to_rgb(row, out);
         }
     } else {
@@ -50,12 +62,20 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
             }
         }
     }
+    check_tail(bytes)?;
     let orientation = orientation(reader.info());
     Ok(Raster { width, height, format: Format::Png, orientation })
 }
 
 fn be32(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
+}
+
+/// The rows of one of the seven passes of an interlaced picture.
+fn pass_rows(width: u32, height: u32, pass: usize) -> u32 {
+    const LEFT_TOP_STEP: [(u32, u32, u32); 7] = [(0, 0, 8), (4, 0, 8), (0, 4, 8), (2, 0, 4), (0, 2, 4), (1, 0, 2), (0, 1, 2)];
+    let (left, top, step) = LEFT_TOP_STEP[pass];
+    if width <= left { 0 } else { height.saturating_sub(top).div_ceil(step) }
 }
 
 /// How samples lie in a row.
@@ -107,19 +127,71 @@ fn packed(row: &[u8], depth: BitDepth, x: usize) -> u8 {
     (byte >> (8 - bits - bit % 8)) & ((1 << bits) - 1)
 }
 
-/// Entries beyond the file's palette are greys, as in Pillow.
+/// Entries beyond the file's palette are black, as in Pillow.
 fn palette(entries: Option<&[u8]>) -> [[u8; 3]; 256] {
-    let mut palette: [[u8; 3]; 256] = std::array::from_fn(|n| [n as u8; 3]);
+    let mut palette = [[0; 3]; 256];
     for (slot, entry) in palette.iter_mut().zip(entries.unwrap_or(&[]).chunks_exact(3)) {
         slot.copy_from_slice(entry);
     }
     palette
 }
 
+/// The header decides everything, so its checksum counts.
+fn check_header_sum(bytes: &[u8]) -> Result<(), DecodeError> {
+    let cut = || DecodeError::truncated(Format::Png, "the header is cut");
+    let header = bytes.get(12..29).ok_or_else(cut)?;
+    let stated = be32(bytes.get(29..33).ok_or_else(cut)?);
+    let mut sum = u32::MAX;
+    for &byte in header {
+        sum ^= u32::from(byte);
+        for _ in 0..8 {
+            sum = if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 };
+        }
+    }
+    if !sum != stated {
+        return Err(DecodeError::corrupt(Format::Png, "the checksum of its header is wrong"));
+    }
+    Ok(())
+}
+
+/// A chunk of metadata that is cut betrays a file that is cut, even if the rows are all there. A missing end does no harm.
+fn check_tail(bytes: &[u8]) -> Result<(), DecodeError> {
+    let mut at = PNG_MAGIC.len();
+    let mut image_data = false;
+    while let Some(header) = bytes.get(at..at + 8) {
+        let end = at + 8 + be32(&header[..4]) as usize;
+        match &header[4..] {
+            b"IEND" => break,
+            // The next picture of an animation.
+            b"fcTL" if image_data => break,
+            b"IDAT" => image_data = true,
+            _ if end > bytes.len() => return Err(DecodeError::truncated(Format::Png, "a chunk is cut")),
+            _ => {}
+        }
+        at = end + 4;
+    }
+    Ok(())
+}
+
 fn orientation(info: &png::Info<'_>) -> Orientation {
+    let profile = raw_profile(info);
+    let exif = info.exif_metadata.as_deref().or(profile.as_deref());
     let xmp = info.utf8_text.iter().find(|chunk| chunk.keyword == "XML:com.adobe.xmp");
     let xmp = xmp.and_then(|chunk| chunk.get_text().ok());
-    Orientation::from_metadata(info.exif_metadata.as_deref(), xmp.as_deref().map(str::as_bytes))
+    Orientation::from_metadata(exif, xmp.as_deref().map(str::as_bytes))
+}
+
+/// ImageMagick's way of keeping EXIF: text of a name, a length and then hexadecimal digits.
+fn raw_profile(info: &png::Info<'_>) -> Option<Vec<u8>> {
+    const KEYWORD: &str = "Raw profile type exif";
+    let compressed = info.compressed_latin1_text.iter().find(|chunk| chunk.keyword == KEYWORD);
+    let plain = info.uncompressed_latin1_text.iter().find(|chunk| chunk.keyword == KEYWORD);
+    let text = match (compressed, plain) {
+        (Some(chunk), _) => chunk.get_text().ok()?,
+        (None, chunk) => chunk?.text.clone(),
+    };
+    let digits: Vec<u8> = text.lines().skip(3).flat_map(str::chars).filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
+    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 fn refusal(error: DecodingError) -> DecodeError {

@@ -3,11 +3,12 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{FolderError, interpolation, per_channel, side};
+use super::{FolderError, interpolation, per_channel, side, uncropped};
+use crate::decode::{Crop, Preprocess, Resize};
 use crate::models::{
     ARCHS,
     normalize::{MeanStd, Normalize},
-    preset::{Preset, Resize},
+    preset::Preset,
 };
 
 /// What a folder's `config.json` says.
@@ -205,7 +206,7 @@ fn timm_arch(architecture: &str) -> Result<&'static str, FolderError> {
 /// timm's preprocessing.
 #[derive(Debug, Deserialize)]
 struct TimmPreset {
-    input_size: [usize; 3],
+    input_size: [u64; 3],
     interpolation: Option<String>,
     crop_pct: Option<f64>,
     crop_mode: Option<String>,
@@ -218,20 +219,18 @@ impl TimmPreset {
         const SIZE: &str = "pretrained_cfg.input_size";
         let [_, height, width] = self.input_size;
         let (height, width) = (side(SIZE, height)?, side(SIZE, width)?);
-        let crop_pct = self.crop_pct.unwrap_or(0.875);
-        if !(0.1..=1.0).contains(&crop_pct) {
-            return Err(FolderError::value(
+        let larger = |side| {
+            uncropped(
                 "pretrained_cfg.crop_pct",
-                crop_pct,
-                "0.1 to 1",
-            ));
-        }
-        let larger = |side: usize| (side as f64 / crop_pct) as usize;
+                side,
+                self.crop_pct.unwrap_or(0.875),
+            )
+        };
         let resize = match self.crop_mode.as_deref() {
-            None | Some("center") if height == width => Resize::ShorterSide(larger(height)),
+            None | Some("center") if height == width => Resize::Shorter(larger(height)?),
             Some("squash") => Resize::Exact {
-                height: larger(height),
-                width: larger(width),
+                height: larger(height)?,
+                width: larger(width)?,
             },
             mode => {
                 let found = format!("`{}` for {height}×{width}", mode.unwrap_or("center"));
@@ -250,16 +249,20 @@ impl TimmPreset {
             "pretrained_cfg.std",
             self.std.as_deref().unwrap_or(&[0.229, 0.224, 0.225]),
         )?;
+        let interpolation = interpolation(
+            "pretrained_cfg.interpolation",
+            self.interpolation.as_deref().unwrap_or("bilinear"),
+        )?;
+        let normalize = Normalize::named(MeanStd { mean, std })
+            .map_err(|error| FolderError::value("pretrained_cfg.std", error, "usable figures"))?;
+        let crop = Some(Crop { height, width });
         Ok(Preset {
-            resize,
-            crop: Some([height, width]),
-            interpolation: interpolation(
-                "pretrained_cfg.interpolation",
-                self.interpolation.as_deref().unwrap_or("bilinear"),
-            )?,
-            normalize: Normalize::named(MeanStd { mean, std }).map_err(|error| {
-                FolderError::value("pretrained_cfg.std", error, "usable figures")
-            })?,
+            pixels: Preprocess {
+                resize: Some(resize),
+                crop,
+                interpolation,
+            },
+            normalize,
         })
     }
 }
@@ -267,7 +270,7 @@ impl TimmPreset {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::models::preset::Interpolation;
+    use crate::decode::Interpolation;
 
     fn check(json: &str, expected: Result<FolderConfig, &str>) {
         assert_eq!(

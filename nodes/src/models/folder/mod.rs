@@ -9,7 +9,7 @@ mod preprocessor;
 pub use config::{FolderConfig, parse_config};
 pub use preprocessor::parse_preprocessor;
 
-use super::preset::Interpolation;
+use crate::decode::Interpolation;
 
 /// A folder's description does not lead to a model that exists here.
 #[derive(Debug, thiserror::Error)]
@@ -43,13 +43,21 @@ impl FolderError {
 }
 
 /// The longest side that a description may ask for; what is larger is taken for a mistake or malice.
-const MAX_SIDE: usize = 16_384;
+const MAX_SIDE: u32 = 16_384;
 
-fn side(key: &'static str, side: usize) -> Result<usize, FolderError> {
-    if (1..=MAX_SIDE).contains(&side) {
-        return Ok(side);
+fn side(key: &'static str, side: u64) -> Result<u32, FolderError> {
+    match u32::try_from(side) {
+        Ok(side) if (1..=MAX_SIDE).contains(&side) => Ok(side),
+        _ => Err(FolderError::value(key, side, format!("1 to {MAX_SIDE}"))),
     }
-    Err(FolderError::value(key, side, format!("1 to {MAX_SIDE}")))
+}
+
+/// A side before cropping, given the part of it that is kept. The longest side and the smallest part give no overflow.
+fn uncropped(key: &'static str, side: u32, kept: f64) -> Result<u32, FolderError> {
+    if (0.1..=1.0).contains(&kept) {
+        return Ok((f64::from(side) / kept) as u32);
+    }
+    Err(FolderError::value(key, kept, "0.1 to 1"))
 }
 
 /// One figure per colour.

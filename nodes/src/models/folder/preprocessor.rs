@@ -5,23 +5,27 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{FolderError, per_channel, side};
+use super::{FolderError, per_channel, side, uncropped};
+use crate::decode::{Crop, Interpolation, Preprocess, Resize};
 use crate::models::{
     normalize::{MeanStd, Normalize},
-    preset::{Interpolation, Preset, Resize},
+    preset::Preset,
 };
 
 /// From this size on, the processor of ConvNeXt (which ResNet has too) resizes to a square and cuts nothing.
-const CONVNEXT_WARP_FROM: usize = 384;
+const CONVNEXT_WARP_FROM: u32 = 384;
 
 /// Reads `preprocessor_config.json`.
 pub fn parse_preprocessor(json: &str) -> Result<Preset, FolderError> {
     let config: Preprocessor = serde_json::from_str(json)?;
     let (resize, crop) = config.geometry()?;
-    Ok(Preset {
+    let pixels = Preprocess {
         resize,
         crop: config.crop()?.or(crop),
         interpolation: config.interpolation()?,
+    };
+    Ok(Preset {
+        pixels,
         normalize: config.normalize()?,
     })
 }
@@ -48,9 +52,9 @@ struct Preprocessor {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
 enum Size {
-    Number(usize),
-    Exact { height: usize, width: usize },
-    Shorter { shortest_edge: usize },
+    Number(u64),
+    Exact { height: u64, width: u64 },
+    Shorter { shortest_edge: u64 },
 }
 
 impl Size {
@@ -69,9 +73,9 @@ impl Preprocessor {
     }
 
     /// The size before cropping, and the crop that comes with it.
-    fn geometry(&self) -> Result<(Resize, Option<[usize; 2]>), FolderError> {
+    fn geometry(&self) -> Result<(Option<Resize>, Option<Crop>), FolderError> {
         if self.do_resize == Some(false) {
-            return Ok((Resize::Keep, None));
+            return Ok((None, None));
         }
         let convnext = self.class().starts_with("ConvNext") || self.crop_pct.is_some();
         let size = match &self.size {
@@ -79,13 +83,13 @@ impl Preprocessor {
             None => Size::Number(224),
         };
         match size {
-            Size::Exact { height, width } => Ok((exact(height, width)?, None)),
+            Size::Exact { height, width } => Ok((Some(exact(height, width)?), None)),
             Size::Number(length)
             | Size::Shorter {
                 shortest_edge: length,
             } if convnext => self.convnext(length),
             Size::Shorter { shortest_edge } => {
-                Ok((Resize::ShorterSide(side("size", shortest_edge)?), None))
+                Ok((Some(Resize::Shorter(side("size", shortest_edge)?)), None))
             }
             // A bare number is a square to the processors of transformers, and the shorter side to those of
             // convolutional networks.
@@ -94,28 +98,28 @@ impl Preprocessor {
                     .iter()
                     .any(|class| self.class().starts_with(class)) =>
             {
-                Ok((exact(length, length)?, None))
+                Ok((Some(exact(length, length)?), None))
             }
-            Size::Number(length) => Ok((Resize::ShorterSide(side("size", length)?), None)),
+            Size::Number(length) => Ok((Some(Resize::Shorter(side("size", length)?)), None)),
         }
     }
 
-    fn convnext(&self, length: usize) -> Result<(Resize, Option<[usize; 2]>), FolderError> {
+    fn convnext(&self, length: u64) -> Result<(Option<Resize>, Option<Crop>), FolderError> {
         let length = side("size", length)?;
         if length >= CONVNEXT_WARP_FROM {
-            return Ok((exact(length, length)?, None));
+            return Ok((
+                Some(Resize::Exact {
+                    height: length,
+                    width: length,
+                }),
+                None,
+            ));
         }
-        let crop_pct = self.crop_pct.unwrap_or(224.0 / 256.0);
-        if !(0.1..=1.0).contains(&crop_pct) {
-            return Err(FolderError::value("crop_pct", crop_pct, "0.1 to 1"));
-        }
-        Ok((
-            Resize::ShorterSide((length as f64 / crop_pct) as usize),
-            Some([length, length]),
-        ))
+        let larger = uncropped("crop_pct", length, self.crop_pct.unwrap_or(224.0 / 256.0))?;
+        Ok((Some(Resize::Shorter(larger)), Some(Crop::square(length))))
     }
 
-    fn crop(&self) -> Result<Option<[usize; 2]>, FolderError> {
+    fn crop(&self) -> Result<Option<Crop>, FolderError> {
         let Some(crop_size) = &self.crop_size else {
             return Ok(None);
         };
@@ -129,10 +133,10 @@ impl Preprocessor {
             } => (length, length),
             Size::Exact { height, width } => (height, width),
         };
-        Ok(Some([
-            side("crop_size", height)?,
-            side("crop_size", width)?,
-        ]))
+        Ok(Some(Crop {
+            height: side("crop_size", height)?,
+            width: side("crop_size", width)?,
+        }))
     }
 
     /// Pillow's numbers.
@@ -189,7 +193,7 @@ impl Preprocessor {
     }
 }
 
-fn exact(height: usize, width: usize) -> Result<Resize, FolderError> {
+fn exact(height: u64, width: u64) -> Result<Resize, FolderError> {
     Ok(Resize::Exact {
         height: side("size", height)?,
         width: side("size", width)?,
@@ -202,17 +206,17 @@ mod tests {
 
     fn check(
         json: &str,
-        resize: Resize,
-        crop: Option<[usize; 2]>,
+        resize: impl Into<Option<Resize>>,
+        crop: Option<Crop>,
         interpolation: Interpolation,
         normalize: Normalize,
     ) {
-        let expected = Preset {
-            resize,
+        let pixels = Preprocess {
+            resize: resize.into(),
             crop,
             interpolation,
-            normalize,
         };
+        let expected = Preset { pixels, normalize };
         assert_eq!(
             parse_preprocessor(json).map_err(|error| error.to_string()),
             Ok(expected),
@@ -249,8 +253,8 @@ mod tests {
             r#"{"crop_pct": 0.875, "do_normalize": true, "do_resize": true, "feature_extractor_type":
                 "ConvNextFeatureExtractor", "image_mean": [0.485, 0.456, 0.406], "image_std": [0.229, 0.224, 0.225],
                 "resample": 3, "size": 224}"#,
-            Resize::ShorterSide(256),
-            Some([224, 224]),
+            Resize::Shorter(256),
+            Some(Crop::square(224)),
             Interpolation::Bicubic,
             Normalize::Imagenet,
         );
@@ -268,22 +272,25 @@ mod tests {
         check(
             r#"{"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 256}, "do_center_crop": true,
                 "crop_size": {"height": 224, "width": 200}, "resample": 3}"#,
-            Resize::ShorterSide(256),
-            Some([224, 200]),
+            Resize::Shorter(256),
+            Some(Crop {
+                height: 224,
+                width: 200,
+            }),
             Interpolation::Bicubic,
             Normalize::Half,
         );
         check(
             r#"{"image_processor_type": "CLIPImageProcessor", "size": 256, "do_center_crop": false, "crop_size": 224}"#,
-            Resize::ShorterSide(256),
+            Resize::Shorter(256),
             None,
             Interpolation::Bilinear,
             Normalize::Half,
         );
         check(
             r#"{"do_resize": false, "do_center_crop": true, "crop_size": 224}"#,
-            Resize::Keep,
-            Some([224, 224]),
+            None,
+            Some(Crop::square(224)),
             Interpolation::Bilinear,
             Normalize::Half,
         );

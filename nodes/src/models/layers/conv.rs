@@ -2,7 +2,12 @@
 
 use candle_core::{D, Result, Tensor, bail};
 
-use super::{Activation, Axis, depthwise::Depthwise, finish::BiasActivation, im2col::Im2Col};
+use super::{
+    Activation, Axis,
+    depthwise::Depthwise,
+    finish::{Along, BiasActivation},
+    im2col::Im2Col,
+};
 
 /// How a convolution runs over an image.
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +128,7 @@ impl Conv {
         let sums = matrix.matmul(&columns)?;
         sums.inplace_op1(&BiasActivation {
             bias: &self.host_bias,
+            along: Along::Channels,
             activation: self.spec.activation,
         })?;
         sums.reshape((n_rows, n_out, y.n_out, x.n_out))

@@ -68,31 +68,60 @@ impl Depthwise<'_> {
                 row[self.x.before..][..values.len()].copy_from_slice(values);
                 continue;
             }
-            for (value_idx, &value) in values.iter().enumerate() {
-                let at = value_idx + self.x.before;
-                row[at % self.stride * phase_len + at / self.stride] = value;
+            for (phase_idx, phase) in row.chunks_exact_mut(phase_len).enumerate() {
+                // The first place of this phase that lies inside the image, and which value stands there.
+                let skipped = self
+                    .x
+                    .before
+                    .saturating_sub(phase_idx)
+                    .div_ceil(self.stride);
+                let first = skipped * self.stride + phase_idx - self.x.before;
+                let taken = values.iter().skip(first).step_by(self.stride);
+                for (place, value) in phase[skipped..].iter_mut().zip(taken) {
+                    *place = *value;
+                }
             }
         }
     }
 
     fn convolve(&self, padded: &[f32], weight: &[f32], bias: f32, out: &mut [f32]) {
-        let phase_len = self.phase_len();
-        let row_len = self.stride * phase_len;
-        let (low, high) = self.activation.bounds();
+        let row_len = self.stride * self.phase_len();
         for (out_y, sums) in out.chunks_exact_mut(self.x.n_out).enumerate() {
             sums.fill(bias);
             for (tap_y, weights) in weight.chunks_exact(self.kernel).enumerate() {
                 let row = &padded[(out_y * self.stride + tap_y) * row_len..][..row_len];
-                for (tap_x, weight) in weights.iter().enumerate() {
-                    let start = tap_x % self.stride * phase_len + tap_x / self.stride;
-                    for (sum, value) in sums.iter_mut().zip(&row[start..][..self.x.n_out]) {
-                        *sum += weight * value;
-                    }
+                match self.kernel {
+                    3 => self.add_taps::<3>(row, weights, 0, sums),
+                    5 => self.add_taps::<5>(row, weights, 0, sums),
+                    _ => (0..self.kernel)
+                        .for_each(|tap_x| self.add_taps::<1>(row, weights, tap_x, sums)),
                 }
             }
-            for sum in sums {
-                *sum = sum.clamp(low, high);
+            self.activation.apply_to(sums);
+        }
+    }
+
+    /// Adds what `N` taps of one row of the filter, from `first` on, see as the window slides over one row.
+    fn add_taps<const N: usize>(
+        &self,
+        row: &[f32],
+        weights: &[f32],
+        first: usize,
+        sums: &mut [f32],
+    ) {
+        let phase_len = self.phase_len();
+        let n_out = sums.len();
+        let seen: [&[f32]; N] = std::array::from_fn(|tap_idx| {
+            let tap_x = first + tap_idx;
+            &row[tap_x % self.stride * phase_len + tap_x / self.stride..][..n_out]
+        });
+        let weights: [f32; N] = std::array::from_fn(|tap_idx| weights[first + tap_idx]);
+        for (out_x, sum) in sums.iter_mut().enumerate() {
+            let mut total = *sum;
+            for tap_idx in 0..N {
+                total += weights[tap_idx] * seen[tap_idx][out_x];
             }
+            *sum = total;
         }
     }
 }

@@ -1,14 +1,27 @@
-//! What is done to sums in place: bias and activation in one pass over memory.
+//! What is done to sums in place, in one pass over memory.
+//!
+//! Candle's own elementwise operations run on a pool of their own, behind one lock for the whole process; on the CPU
+//! nothing here or in the architectures uses them, so that a model keeps to the caller's pool.
 
 use candle_core::{CpuStorage, InplaceOp1, InplaceOp2, Layout, Result, Tensor, bail};
 use rayon::prelude::*;
 
 use super::{Activation, f32_values};
 
-/// Adds a bias per channel of `[rows, channels, values]`, then activates.
+/// Adds a bias, then activates.
 pub(crate) struct BiasActivation<'a> {
     pub bias: &'a [f32],
+    pub along: Along,
     pub activation: Activation,
+}
+
+/// Which values share one number of the bias.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Along {
+    /// All of a channel, in `[rows, channels, values]`.
+    Channels,
+    /// One column, in `[rows, columns]`.
+    Columns,
 }
 
 impl InplaceOp1 for BiasActivation<'_> {
@@ -17,21 +30,35 @@ impl InplaceOp1 for BiasActivation<'_> {
     }
 
     fn cpu_fwd(&self, storage: &mut CpuStorage, layout: &Layout) -> Result<()> {
-        let (_, n_channels, n_values) = layout.shape().dims3()?;
-        let values = f32_values_mut(storage, layout)?;
-        if n_channels != self.bias.len() || n_values == 0 {
-            bail!("{n_channels} channels and {} biases", self.bias.len());
+        let (n_biased, n_values) = match self.along {
+            Along::Channels => {
+                let (_, n_channels, n_values) = layout.shape().dims3()?;
+                (n_channels, n_values)
+            }
+            Along::Columns => {
+                let (_, n_columns) = layout.shape().dims2()?;
+                (n_columns, n_columns)
+            }
+        };
+        if n_biased != self.bias.len() || n_values == 0 {
+            bail!("{} biases over {:?}", self.bias.len(), layout.shape());
         }
-        let (low, high) = self.activation.bounds();
-        values
-            .par_chunks_exact_mut(n_values)
-            .enumerate()
-            .for_each(|(channel_idx, values)| {
-                let bias = self.bias[channel_idx % n_channels];
-                for value in values {
-                    *value = (*value + bias).clamp(low, high);
+        let runs = f32_values_mut(storage, layout)?.par_chunks_exact_mut(n_values);
+        runs.enumerate().for_each(|(run_idx, values)| {
+            match self.along {
+                Along::Channels => {
+                    let bias = self.bias[run_idx % n_biased];
+                    values.iter_mut().for_each(|value| *value += bias);
                 }
-            });
+                Along::Columns => {
+                    values
+                        .iter_mut()
+                        .zip(self.bias)
+                        .for_each(|(value, bias)| *value += bias);
+                }
+            }
+            self.activation.apply_to(values);
+        });
         Ok(())
     }
 }
@@ -72,11 +99,11 @@ impl InplaceOp2 for Join {
                 other_layout.shape()
             );
         }
-        let other = f32_values(other, other_layout)?;
-        let (low, high) = self.activation.bounds();
-        for (sum, other) in f32_values_mut(sums, sums_layout)?.iter_mut().zip(other) {
-            *sum = (*sum + other).clamp(low, high);
+        let sums = f32_values_mut(sums, sums_layout)?;
+        for (sum, other) in sums.iter_mut().zip(f32_values(other, other_layout)?) {
+            *sum += other;
         }
+        self.activation.apply_to(sums);
         Ok(())
     }
 }
