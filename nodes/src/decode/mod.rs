@@ -1,1 +1,24 @@
 //! From encoded bytes to pixels.
+//!
+//! [`codec`] turns a file's bytes into an RGB raster, [`orientation`] sets it upright, [`geometry`] says which part of it at
+//! which size is wanted, [`resample`] makes that part, and [`pixels`] runs the four of them over reused memory. [`preprocess`]
+//! holds the options that people write.
+//!
+//! Promises: the pixels that Pillow's `convert("RGB")`, `exif_transpose` and `resize` and torchvision's `CenterCrop` give, within
+//! the tolerance that each codec's tests state; a typed error with a stable code for every input that is no picture.
+//!
+//! Nothing in here knows of rows, graphs or threads.
+
+pub mod codec;
+pub mod error;
+pub mod geometry;
+pub mod orientation;
+pub mod pixels;
+pub mod preprocess;
+pub mod resample;
+mod resample_kernel;
+
+pub use codec::{Decoded, Format, Limits, decode};
+pub use error::DecodeError;
+pub use pixels::{Original, Scratch, decode_into, with_scratch};
+pub use preprocess::{Crop, Interpolation, Preprocess, Resize};

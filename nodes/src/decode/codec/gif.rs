@@ -1,0 +1,70 @@
+//! GIF, by the `gif` crate: the first frame on its canvas.
+
+use std::io::ErrorKind;
+use std::num::NonZeroU64;
+
+use gif::{ColorOutput, DecodeOptions, DecodingError, MemoryLimit};
+
+use super::super::error::DecodeError;
+use super::super::orientation::Orientation;
+use super::{Buffers, Format, Limits, Raster, sized};
+
+pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+    let mut options = DecodeOptions::new();
+    options.set_color_output(ColorOutput::Indexed);
+    options.allow_unknown_blocks(true);
+    if let Some(most) = NonZeroU64::new(limits.max_pixels.saturating_mul(4)) {
+        options.set_memory_limit(MemoryLimit::Bytes(most));
+    }
+    let mut decoder = options.read_info(bytes).map_err(refusal)?;
+    let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
+    let frame = decoder.next_frame_info().map_err(refusal)?;
+    let frame = frame.ok_or_else(|| DecodeError::truncated(Format::Gif, "it has no frame"))?;
+    let (left, top) = (usize::from(frame.left), usize::from(frame.top));
+    let (frame_width, frame_height) = (usize::from(frame.width), usize::from(frame.height));
+    let transparent = frame.transparent;
+    // A frame that leaves its screen widens it.
+    let width = screen.0.max((left + frame_width) as u32);
+    let height = screen.1.max((top + frame_height) as u32);
+    limits.check(Format::Gif, width, height)?;
+    limits.check(Format::Gif, frame_width as u32, frame_height as u32)?;
+
+    let palette = palette(decoder.palette().unwrap_or(&[]));
+    let indices = sized(&mut buffers.samples, frame_width * frame_height);
+    if decoder.buffer_size() != indices.len() {
+        return Err(DecodeError::corrupt(Format::Gif, "its frame changes size"));
+    }
+    decoder.read_into_buffer(indices).map_err(refusal)?;
+
+    let width = width as usize;
+    let raster = sized(&mut buffers.raster, width * height as usize * 3);
+    if frame_width != width || frame_height != height as usize {
+        let around = palette[usize::from(transparent.unwrap_or(0))];
+        raster.chunks_exact_mut(3).for_each(|pixel| pixel.copy_from_slice(&around));
+    }
+    for (row, out) in indices.chunks_exact(frame_width).zip(raster.chunks_exact_mut(width * 3).skip(top)) {
+        for (&index, pixel) in row.iter().zip(out[left * 3..].chunks_exact_mut(3)) {
+            pixel.copy_from_slice(&palette[usize::from(index)]);
+        }
+    }
+    Ok(Raster { width: width as u32, height, format: Format::Gif, orientation: Orientation::Upright })
+}
+
+/// Entries beyond the file's palette are greys, as in Pillow.
+fn palette(entries: &[u8]) -> [[u8; 3]; 256] {
+    let mut palette: [[u8; 3]; 256] = std::array::from_fn(|n| [n as u8; 3]);
+    for (slot, entry) in palette.iter_mut().zip(entries.chunks_exact(3)) {
+        slot.copy_from_slice(entry);
+    }
+    palette
+}
+
+fn refusal(error: DecodingError) -> DecodeError {
+    match error {
+        DecodingError::Io(io) if io.kind() == ErrorKind::UnexpectedEof => {
+            DecodeError::truncated(Format::Gif, "its frame is cut")
+        }
+        DecodingError::UnexpectedEof => DecodeError::truncated(Format::Gif, "its frame is cut"),
+        other => DecodeError::corrupt(Format::Gif, other.to_string()),
+    }
+}

@@ -1,0 +1,150 @@
+//! Which way up a picture is, by its metadata.
+
+/// How the stored picture is turned to stand upright: the eight values of the EXIF tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Orientation {
+    /// 1: as stored.
+    #[default]
+    Upright = 1,
+    /// 2: left and right swapped.
+    MirrorX = 2,
+    /// 3: turned by 180°.
+    Half = 3,
+    /// 4: top and bottom swapped.
+    MirrorY = 4,
+    /// 5: rows become columns.
+    Transpose = 5,
+    /// 6: to be turned clockwise.
+    Clockwise = 6,
+    /// 7: rows become columns, from the other corner.
+    Transverse = 7,
+    /// 8: to be turned counter-clockwise.
+    CounterClockwise = 8,
+}
+
+impl Orientation {
+    /// Reads a block of EXIF, and where that says nothing, XMP. Broken metadata say nothing and harm nothing.
+    pub(super) fn from_metadata(exif: Option<&[u8]>, xmp: Option<&[u8]>) -> Self {
+        let value = exif.and_then(exif_tag).or_else(|| xmp.and_then(xmp_attribute));
+        value.map_or(Self::Upright, Self::from_value)
+    }
+
+    /// The value of the tag. Those that have no meaning are taken as upright.
+    pub fn from_value(value: u32) -> Self {
+        match value {
+            2 => Self::MirrorX,
+            3 => Self::Half,
+            4 => Self::MirrorY,
+            5 => Self::Transpose,
+            6 => Self::Clockwise,
+            7 => Self::Transverse,
+            8 => Self::CounterClockwise,
+            _ => Self::Upright,
+        }
+    }
+
+    /// Columns and rows of the upright picture.
+    pub fn size(self, width: u32, height: u32) -> (u32, u32) {
+        if self.swaps_axes() { (height, width) } else { (width, height) }
+    }
+
+    fn swaps_axes(self) -> bool {
+        self as u8 >= 5
+    }
+
+    /// Writes `source`, RGB of `width`×`height`, upright into `target` of the same length.
+    pub fn apply(self, source: &[u8], width: usize, height: usize, target: &mut [u8]) {
+        let row_bytes = width * 3;
+        if !self.swaps_axes() {
+            for (y, row) in source.chunks_exact(row_bytes).enumerate() {
+                let to = if matches!(self, Self::Half | Self::MirrorY) { height - 1 - y } else { y };
+                let out = &mut target[to * row_bytes..][..row_bytes];
+                if matches!(self, Self::Half | Self::MirrorX) {
+                    for (pixel, out) in row.chunks_exact(3).rev().zip(out.chunks_exact_mut(3)) {
+                        out.copy_from_slice(pixel);
+                    }
+                } else {
+                    out.copy_from_slice(row);
+                }
+            }
+            return;
+        }
+        // Walked in tiles: a column of a large picture would touch a new cache line and page for every pixel.
+        const TILE: usize = 32;
+        let flip_x = matches!(self, Self::Transverse | Self::CounterClockwise);
+        let flip_y = matches!(self, Self::Transverse | Self::Clockwise);
+        for top in (0..height).step_by(TILE) {
+            for left in (0..width).step_by(TILE) {
+                for x in left..(left + TILE).min(width) {
+                    let to_row = if flip_x { width - 1 - x } else { x };
+                    for y in top..(top + TILE).min(height) {
+                        let to_column = if flip_y { height - 1 - y } else { y };
+                        let from = (y * width + x) * 3;
+                        let to = (to_row * height + to_column) * 3;
+                        target[to..to + 3].copy_from_slice(&source[from..from + 3]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The tag of the main picture. `block` may still carry the `Exif\0\0` of a JPEG segment.
+fn exif_tag(block: &[u8]) -> Option<u32> {
+    let tiff = block.strip_prefix(b"Exif\0\0").unwrap_or(block);
+    let parsed = exif::Reader::new().continue_on_error(true).read_raw(tiff.to_vec());
+    let parsed = parsed.or_else(|error| error.distill_partial_result(|_| ())).ok()?;
+    parsed.get_field(exif::Tag::Orientation, exif::In::PRIMARY)?.value.get_uint(0)
+}
+
+/// `tiff:Orientation="6"` or `<tiff:Orientation>6`.
+fn xmp_attribute(packet: &[u8]) -> Option<u32> {
+    const NAME: &[u8] = b"tiff:Orientation";
+    let at = packet.windows(NAME.len()).position(|part| part == NAME)?;
+    let rest = packet[at + NAME.len()..].strip_prefix(b"=\"").or_else(|| packet[at + NAME.len()..].strip_prefix(b">"))?;
+    rest.first().filter(|digit| digit.is_ascii_digit()).map(|digit| u32::from(digit - b'0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Orientation;
+
+    /// A 2×3 picture whose pixels are numbered 1 to 6 in reading order.
+    fn check(value: u32, expected: &[&[u8]]) {
+        let source: Vec<u8> = (1..=6).flat_map(|n| [n, n, n]).collect();
+        let mut target = vec![0; source.len()];
+        let orientation = Orientation::from_value(value);
+        orientation.apply(&source, 2, 3, &mut target);
+        let (width, height) = orientation.size(2, 3);
+        assert_eq!((width as usize, height as usize), (expected[0].len(), expected.len()));
+        let grey: Vec<u8> = target.chunks_exact(3).map(|pixel| pixel[0]).collect();
+        assert_eq!(grey, expected.concat(), "orientation {value}");
+    }
+
+    #[test]
+    fn each_value_turns_the_picture_its_way() {
+        check(1, &[&[1, 2], &[3, 4], &[5, 6]]);
+        check(2, &[&[2, 1], &[4, 3], &[6, 5]]);
+        check(3, &[&[6, 5], &[4, 3], &[2, 1]]);
+        check(4, &[&[5, 6], &[3, 4], &[1, 2]]);
+        check(5, &[&[1, 3, 5], &[2, 4, 6]]);
+        check(6, &[&[5, 3, 1], &[6, 4, 2]]);
+        check(7, &[&[6, 4, 2], &[5, 3, 1]]);
+        check(8, &[&[2, 4, 6], &[1, 3, 5]]);
+        check(9, &[&[1, 2], &[3, 4], &[5, 6]]);
+    }
+
+    #[test]
+    fn broken_metadata_mean_upright() {
+        for block in [&b""[..], b"Exif\0\0", b"II*\0\xff\xff\xff\xff", b"MM\0*\0\0\0\x08\0\x05\x01\x12", &[0xff; 64]] {
+            assert_eq!(Orientation::from_metadata(Some(block), Some(block)), Orientation::Upright);
+        }
+    }
+
+    #[test]
+    fn xmp_is_asked_where_exif_says_nothing() {
+        let packet = b"\xff<rdf tiff:Orientation=\"6\"/>";
+        assert_eq!(Orientation::from_metadata(None, Some(packet)), Orientation::Clockwise);
+    }
+}

@@ -1,0 +1,115 @@
+//! From a file's bytes to the pixels that a model gets, in one go over reused memory.
+
+use std::cell::RefCell;
+
+use super::codec::{Buffers, Format, Limits, decode_raster, sized};
+use super::error::DecodeError;
+use super::geometry::Geometry;
+use super::orientation::Orientation;
+use super::preprocess::Preprocess;
+use super::resample::{ResampleBuffers, Target, Window, resample};
+
+/// What the picture was, before it was resized and cropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Original {
+    /// Columns of the upright picture.
+    pub width: u32,
+    /// Rows of the upright picture.
+    pub height: u32,
+    /// What the bytes were.
+    pub format: Format,
+    /// How the stored picture was turned.
+    pub orientation: Orientation,
+}
+
+/// Memory that a thread keeps from picture to picture.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    buffers: Buffers,
+    upright: Vec<u8>,
+    resample: ResampleBuffers,
+}
+
+impl Scratch {
+    /// A thread keeps this much; what one huge picture needed beyond it is given back.
+    const KEPT_BYTES: usize = 64 << 20;
+
+    fn give_back_excess(&mut self) {
+        for buffer in [&mut self.buffers.raster, &mut self.buffers.samples, &mut self.upright] {
+            if buffer.capacity() > Self::KEPT_BYTES {
+                *buffer = Vec::new();
+            }
+        }
+        self.resample.give_back_excess(Self::KEPT_BYTES);
+    }
+}
+
+/// Lends the calling thread's own [`Scratch`].
+pub fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
+    thread_local! {
+        static SCRATCH: RefCell<Scratch> = RefCell::default();
+    }
+    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => work(&mut scratch),
+        // Lent already, further up this thread's stack: rayon may run one row's work inside another's.
+        Err(_) => work(&mut Scratch::default()),
+    })
+}
+
+/// Decodes, sets upright, resizes and crops; the result is written once, into memory of the caller's.
+///
+/// `out` is called once, when height and width of the result are known, and gives that many RGB pixels of memory; whatever is in
+/// it is overwritten. It is not called for input that turns out to be no picture.
+///
+/// # Errors
+/// [`DecodeError`], for everything that is no whole picture of a known format within the limits. A result of more pixels than
+/// the limit is refused too.
+///
+/// # Panics
+/// If `out` gives memory of another size.
+pub fn decode_into<'out>(
+    bytes: &[u8],
+    options: &Preprocess,
+    limits: Limits,
+    scratch: &mut Scratch,
+    out: impl FnOnce(usize, usize) -> &'out mut [u8],
+) -> Result<Original, DecodeError> {
+    let result = decode_with(bytes, options, limits, scratch, out);
+    scratch.give_back_excess();
+    result
+}
+
+fn decode_with<'out>(
+    bytes: &[u8],
+    options: &Preprocess,
+    limits: Limits,
+    scratch: &mut Scratch,
+    out: impl FnOnce(usize, usize) -> &'out mut [u8],
+) -> Result<Original, DecodeError> {
+    let raster = decode_raster(bytes, limits, &mut scratch.buffers)?;
+    let (width, height) = raster.orientation.size(raster.width, raster.height);
+    let geometry = Geometry::of(width, height, options);
+    let [out_width, out_height] = geometry.out.map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+    limits.check(raster.format, out_width, out_height)?;
+
+    let stored = &scratch.buffers.raster[..raster.len()];
+    let upright = if raster.orientation == Orientation::Upright {
+        stored
+    } else {
+        let upright = sized(&mut scratch.upright, stored.len());
+        raster.orientation.apply(stored, raster.width as usize, raster.height as usize, upright);
+        upright
+    };
+
+    let row_bytes = out_width as usize * 3;
+    let pixels = out(out_height as usize, out_width as usize);
+    assert_eq!(pixels.len(), row_bytes * out_height as usize, "the memory for the pixels has the wrong size");
+    if geometry.kept != [out_width, out_height] {
+        pixels.fill(0);
+    }
+    let [left, top] = geometry.place.map(|place| place as usize);
+    let window = Window { resized: geometry.resized, origin: geometry.origin, size: geometry.kept };
+    let target = Target { bytes: &mut pixels[top * row_bytes + left * 3..], stride: row_bytes };
+    resample(upright, [width, height], window, options.interpolation, &mut scratch.resample, target);
+    Ok(Original { width, height, format: raster.format, orientation: raster.orientation })
+}

@@ -1,0 +1,259 @@
+//! Changing the size of an RGB raster, with the very bytes that Pillow's `resize` gives.
+//!
+//! A pass along the rows, then one along the columns; each weighs the pixels that an output pixel covers, in fixed point with
+//! 22 bits behind the point, and rounds to a byte. Only the wanted part of the result is computed, and only from the rows that
+//! it needs: every output pixel is independent of the others, so the bytes are those of a crop from the whole.
+
+use std::f64::consts::PI;
+
+use super::preprocess::Interpolation;
+use super::resample_kernel::{horizontal, vertical};
+
+/// Bits behind the point of a weight: 32 less 8 for the sample and 2 for sign and overshoot.
+pub(super) const WEIGHT_BITS: u32 = 32 - 8 - 2;
+
+/// A part of the resized picture, and where its bytes go.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// The size of the whole resized picture: columns, rows.
+    pub resized: [u64; 2],
+    /// The first column and row that are wanted.
+    pub origin: [u64; 2],
+    /// The number of columns and rows that are wanted.
+    pub size: [u32; 2],
+}
+
+/// Where rows of the result are written.
+#[derive(Debug)]
+pub struct Target<'a> {
+    /// The bytes, from the first byte of the first row on.
+    pub bytes: &'a mut [u8],
+    /// Bytes from the start of one row to the start of the next.
+    pub stride: usize,
+}
+
+impl Target<'_> {
+    fn row(&mut self, y: usize, len: usize) -> &mut [u8] {
+        &mut self.bytes[y * self.stride..][..len]
+    }
+}
+
+/// Buffers that outlive a picture.
+#[derive(Debug, Default)]
+pub struct ResampleBuffers {
+    rows: Vec<u8>,
+    columns: Weights,
+    lines: Weights,
+}
+
+impl ResampleBuffers {
+    /// Lets go of what is larger than `most` bytes.
+    pub(super) fn give_back_excess(&mut self, most: usize) {
+        if self.rows.capacity() > most {
+            self.rows = Vec::new();
+        }
+        for weights in [&mut self.columns, &mut self.lines] {
+            if weights.weights.capacity() > most / size_of::<i32>() {
+                *weights = Weights::default();
+            }
+        }
+    }
+}
+
+/// Resizes `source`, RGB of `size`, and writes the wanted part into `target`.
+pub fn resample(
+    source: &[u8],
+    size: [u32; 2],
+    window: Window,
+    interpolation: Interpolation,
+    buffers: &mut ResampleBuffers,
+    mut target: Target<'_>,
+) {
+    let [width, height] = size.map(|side| side as usize);
+    let [out_width, out_height] = window.size.map(|side| side as usize);
+    if out_width == 0 || out_height == 0 {
+        return;
+    }
+    let source_row = |y: usize| &source[y * width * 3..][..width * 3];
+    let same = [0, 1].map(|axis| window.resized[axis] == u64::from(size[axis]));
+    if same == [true, true] {
+        let [left, top] = window.origin.map(|place| place as usize);
+        for y in 0..out_height {
+            target.row(y, out_width * 3).copy_from_slice(&source_row(top + y)[left * 3..][..out_width * 3]);
+        }
+        return;
+    }
+    let Some(filter) = Filter::of(interpolation) else {
+        let columns = nearest(width, window, 0);
+        let lines = nearest(height, window, 1);
+        for (y, &line) in lines.iter().enumerate() {
+            let row = source_row(line);
+            for (pixel, &column) in target.row(y, out_width * 3).chunks_exact_mut(3).zip(&columns) {
+                pixel.copy_from_slice(&row[column * 3..][..3]);
+            }
+        }
+        return;
+    };
+
+    if !same[0] {
+        buffers.columns.compute(width, window, 0, &filter);
+    }
+    if same[1] {
+        let top = window.origin[1] as usize;
+        for y in 0..out_height {
+            horizontal(source_row(top + y), &buffers.columns, target.row(y, out_width * 3));
+        }
+        return;
+    }
+    buffers.lines.compute(height, window, 1, &filter);
+    let needed = buffers.lines.reach();
+    let row_bytes = out_width * 3;
+    let (rows, stride, first) = if same[0] {
+        // No change along the rows: the columns are weighed where they lie.
+        (&source[window.origin[0] as usize * 3..], width * 3, 0)
+    } else {
+        let rows = super::codec::sized(&mut buffers.rows, needed.len() * row_bytes);
+        for (row, y) in rows.chunks_exact_mut(row_bytes).zip(needed.clone()) {
+            horizontal(source_row(y), &buffers.columns, row);
+        }
+        (&*rows, row_bytes, needed.start)
+    };
+    for y in 0..out_height {
+        let (start, weights) = buffers.lines.at(y);
+        vertical(&rows[(start - first) * stride..], stride, weights, target.row(y, row_bytes));
+    }
+}
+
+/// The source place of each wanted output place. The steps are summed up and not multiplied, for the same rounding errors.
+fn nearest(source: usize, window: Window, axis: usize) -> Vec<usize> {
+    let step = source as f64 / window.resized[axis] as f64;
+    let (first, n) = (window.origin[axis], window.size[axis] as usize);
+    let mut place = step * 0.5;
+    for _ in 0..first {
+        place += step;
+    }
+    let mut places = Vec::with_capacity(n);
+    for _ in 0..n {
+        places.push((place as usize).min(source - 1));
+        place += step;
+    }
+    places
+}
+
+/// A curve of weights around zero.
+struct Filter {
+    support: f64,
+    curve: fn(f64) -> f64,
+}
+
+impl Filter {
+    fn of(interpolation: Interpolation) -> Option<Self> {
+        match interpolation {
+            Interpolation::Nearest => None,
+            Interpolation::Bilinear => Some(Self { support: 1.0, curve: triangle }),
+            Interpolation::Bicubic => Some(Self { support: 2.0, curve: cubic }),
+            Interpolation::Lanczos => Some(Self { support: 3.0, curve: lanczos }),
+        }
+    }
+}
+
+fn triangle(x: f64) -> f64 {
+    let x = x.abs();
+    if x < 1.0 { 1.0 - x } else { 0.0 }
+}
+
+/// Keys' cubic with a = -0.5.
+fn cubic(x: f64) -> f64 {
+    const A: f64 = -0.5;
+    let x = x.abs();
+    if x < 1.0 {
+        ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
+    } else if x < 2.0 {
+        (((x - 5.0) * x + 8.0) * x - 4.0) * A
+    } else {
+        0.0
+    }
+}
+
+fn lanczos(x: f64) -> f64 {
+    if (-3.0..3.0).contains(&x) { sinc(x) * sinc(x / 3.0) } else { 0.0 }
+}
+
+fn sinc(x: f64) -> f64 {
+    if x == 0.0 { 1.0 } else { (x * PI).sin() / (x * PI) }
+}
+
+/// The weights of each wanted output place along one axis.
+///
+/// Every place has the same number of weights, the surplus ones being zero, so that the inner loops have a fixed length.
+#[derive(Debug, Default)]
+pub(super) struct Weights {
+    taps: usize,
+    starts: Vec<usize>,
+    weights: Vec<i32>,
+    curve: Vec<f64>,
+}
+
+impl Weights {
+    /// The first source place of an output place, and its weights.
+    pub(super) fn at(&self, place: usize) -> (usize, &[i32]) {
+        (self.starts[place], &self.weights[place * self.taps..][..self.taps])
+    }
+
+    /// The source places that have any weight.
+    fn reach(&self) -> std::ops::Range<usize> {
+        let first = self.starts.iter().min().copied().unwrap_or(0);
+        let last = self.starts.iter().max().copied().unwrap_or(0);
+        first..last + self.taps
+    }
+
+    /// The number of weights at each place.
+    pub(super) fn taps(&self) -> usize {
+        self.taps
+    }
+
+    /// The first source places, one per output place.
+    pub(super) fn starts(&self) -> &[usize] {
+        &self.starts
+    }
+
+    /// All weights, place by place.
+    pub(super) fn all(&self) -> &[i32] {
+        &self.weights
+    }
+
+    fn compute(&mut self, source: usize, window: Window, axis: usize, filter: &Filter) {
+        let scale = source as f64 / window.resized[axis] as f64;
+        let stretch = scale.max(1.0);
+        let support = filter.support * stretch;
+        let inverse = 1.0 / stretch;
+        let n = window.size[axis] as usize;
+        // The most places that a span of twice the support can touch, and no more than there are.
+        let taps = (support.ceil() as usize).saturating_mul(2).saturating_add(1).min(source);
+        self.taps = taps;
+        self.starts.clear();
+        self.weights.clear();
+        self.weights.resize(n * taps, 0);
+        self.curve.resize(taps, 0.0);
+        for place in 0..n {
+            let center = ((window.origin[axis] + place as u64) as f64 + 0.5) * scale;
+            // `as` cuts towards zero and stops at zero, which is the clamp that is wanted here.
+            let first = (center - support + 0.5) as usize;
+            let end = ((center + support + 0.5) as usize).min(source);
+            let curve = &mut self.curve[..end.saturating_sub(first).min(taps)];
+            let mut sum = 0.0;
+            for (offset, weight) in curve.iter_mut().enumerate() {
+                *weight = (filter.curve)(((offset + first) as f64 - center + 0.5) * inverse);
+                sum += *weight;
+            }
+            let start = first.min(source - taps);
+            let slots = &mut self.weights[place * taps + (first - start)..];
+            for (slot, weight) in slots.iter_mut().zip(curve.iter()) {
+                let weight = if sum != 0.0 { weight / sum } else { *weight };
+                let scaled = weight * f64::from(1 << WEIGHT_BITS);
+                *slot = if weight < 0.0 { scaled - 0.5 } else { scaled + 0.5 } as i32;
+            }
+            self.starts.push(start);
+        }
+    }
+}
