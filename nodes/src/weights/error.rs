@@ -165,9 +165,9 @@ pub(super) fn listed(names: &[String]) -> String {
         .take(LISTED)
         .map(|name| quoted(name).to_string())
         .collect();
-    match names.len().checked_sub(LISTED) {
-        Some(more @ 1..) => format!("{} and {more} more", shown.join(", ")),
-        _ => shown.join(", "),
+    match names.len() > LISTED {
+        true => format!("{}, …", shown.join(", ")),
+        false => shown.join(", "),
     }
 }
 

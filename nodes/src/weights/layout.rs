@@ -6,7 +6,8 @@ use std::ops::Range;
 use super::element::Element;
 use super::error::{WeightsFault, grouped};
 
-const MAX_DIMS: usize = 16;
+/// More than any model has.
+pub(super) const MAX_DIMS: usize = 16;
 
 /// A tensor's shape and place. One that exists lies inside its region: reading it never leaves the file.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 
 use super::error::WeightsFault;
 use super::layout::{Layout, Region};
-use super::pickle::{Pickle, StorageRef, TensorRef, Value};
+use super::pickle::{MAX_NAME, Pickle, StorageRef, TensorRef, Value};
 
 /// In order of preference.
 const WRAPPERS: [&str; 5] = [
@@ -26,6 +26,12 @@ pub(super) fn layouts(
 ) -> Result<IndexMap<String, Layout>, WeightsFault> {
     let mut layouts = IndexMap::new();
     for (name, tensor) in tensors(pickle)? {
+        if name.len() > MAX_NAME {
+            return Err(WeightsFault::tensor(
+                name,
+                format!("has a name of {} bytes", name.len()),
+            ));
+        }
         let region = view(region(&tensor.storage)?, &tensor.storage).ok_or_else(|| {
             WeightsFault::tensor(name, "is a view that reaches out of its storage")
         })?;
@@ -73,21 +79,23 @@ fn tensors<'p, 'a>(
         if !tensors.is_empty() {
             return Ok(tensors);
         }
+        let is_filled =
+            |value: &Value<'_>| matches!(value, Value::Dict(pairs) if !pairs.is_empty());
         let wrapped = |wrapper: &&str| {
-            pickle
-                .items(dict)
-                .filter(|(name, _)| *name == *wrapper)
-                .last()
+            let mut items = pickle.items(dict);
+            items.find(|(name, value)| name == wrapper && is_filled(value))
         };
         match WRAPPERS.iter().find_map(wrapped) {
             Some((_, inner)) => dict = inner,
             None => break,
         }
     }
+    // Enough for a message; a hostile file may have any number, each of any length.
+    let keys = pickle
+        .items(dict)
+        .map(|(name, _)| name)
+        .filter(|name| name.len() <= MAX_NAME);
     Err(WeightsFault::NoTensors(
-        pickle
-            .items(dict)
-            .map(|(name, _)| name.to_string())
-            .collect(),
+        keys.take(100).map(String::from).collect(),
     ))
 }

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::machine::MAX_VALUES;
 use super::*;
 
 fn refused(bytes: &[u8], expected: &str) {
@@ -53,9 +54,49 @@ fn a_million_nested_tuples_are_harmless() {
 
 #[test]
 fn the_number_of_values_is_bounded() {
-    let mut bytes = vec![b'N'; MAX_VALUES + 1];
-    bytes.push(b'.');
-    refused(&bytes, "holds more than 4000000 values");
+    let bytes = b"N0".repeat(MAX_VALUES + 1);
+    refused(&bytes, "has more than 4000000 values");
+}
+
+#[test]
+fn what_is_recalled_again_and_again_costs_no_more() {
+    // One long list of pairs made into dictionaries, one long shape into tensors, one value onto the stack, over and over.
+    let recalled =
+        |beginning: &[u8], again: &[u8], times: usize| [beginning, &again.repeat(times)].concat();
+    let pairs = [
+        b"\x80\x02]q\x00(".to_vec(),
+        b"K\x01K\x02\x86".repeat(100_000),
+        b"eccollections\nOrderedDict\nq\x01".to_vec(),
+    ]
+    .concat();
+    refused(
+        &recalled(&pairs, b"h\x01h\x00\x85R", 100),
+        "has more than 4000000 copied pairs",
+    );
+    refused(
+        &recalled(b"\x80\x02Nq\x00", b"h\x00", MAX_VALUES),
+        "has more than 4000000 values on its stack",
+    );
+    refused(
+        &recalled(b"\x80\x02", b"(", MAX_VALUES + 1),
+        "has more than 4000000 open groups",
+    );
+    refused(
+        &recalled(b"\x80\x04N", b"\x94", MAX_VALUES + 1),
+        "has more than 4000000 kept values",
+    );
+    let shape = [b"(".to_vec(), b"K\x01".repeat(17), b"t".to_vec()].concat();
+    let storage = b"(\x8c\x07storagectorch\nFloatStorage\n\x8c\x01k\x8c\x03cpuK\x04tQ";
+    let tensor = [
+        &b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n("[..],
+        storage,
+        b"K\x00",
+        &shape,
+        &shape,
+        b"tR.",
+    ]
+    .concat();
+    refused(&tensor, "has a tensor of 17 dimensions");
 }
 
 #[test]
