@@ -34,7 +34,7 @@ impl Role {
             "decode" => Role::Decode,
             "batch" => Role::Batch,
             "infer" => Role::Infer,
-            "transform" | "test" => Role::Transform,
+            "transform" => Role::Transform,
             "sink" => Role::Sink,
             _ => return None,
         })

@@ -86,7 +86,7 @@ mod tests {
         let infer = Harness::new::<model::TestModel>("n: 3", vec![input]);
         let Stage::Infer(stage) = infer.build().unwrap() else { panic!() };
         let Column::Dense(tensor) = &batches[0].columns()[stage.inputs[0]] else { panic!() };
-        let outputs = stage.model.load().unwrap().forward(&[tensor.clone()]).unwrap();
+        let outputs = stage.model.load().unwrap().forward(std::slice::from_ref(tensor)).unwrap();
         for index in 0..4 {
             assert_eq!(*outputs[0].row(index).to_f32(), expected_logits(index as u64, 6, 3));
         }
