@@ -226,15 +226,18 @@ fn join_uri(folder: &str, name: &OsStr) -> String {
 mod tests {
     use std::os::unix::fs::symlink;
 
+    use proptest::prelude::*;
+
     use super::*;
 
-    /// Makes the files (and the folders that end in `/`) and returns the uris that the globs list.
+    /// The uris that the globs list.
     fn walk(base: &Path, globs: &[&str]) -> Vec<String> {
         let globs = globs.iter().map(|glob| Glob::parse(glob).unwrap()).collect();
         let mut walk = Walk::new(base, globs, Cancel::new());
         std::iter::from_fn(|| walk.next_item()).map(|item| item.uri).collect()
     }
 
+    /// A folder with these files, and folders where a name ends in `/`.
     fn tree(names: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for name in names {
@@ -333,5 +336,53 @@ mod tests {
         assert!(walk.next_item().is_some());
         cancel.drain();
         assert!(walk.next_item().is_none());
+    }
+
+    /// All files below `folder`, by a plain walk.
+    fn files_below(folder: &Path, uri: &str, files: &mut Vec<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            let uri = format!("{uri}{}", entry.file_name().to_str().unwrap());
+            match entry.file_type().unwrap().is_dir() {
+                true => files_below(&entry.path(), &format!("{uri}/"), files),
+                false => files.push(uri),
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn it_lists_what_a_plain_walk_finds_and_whole_paths_match(
+            names in prop::collection::vec("[ab-]{1,2}(/[ab0]{1,2}){0,3}(\\.t)?", 1..20),
+            globs in prop::collection::vec(
+                (prop::collection::vec(prop::sample::select(&["**", "*", "a", "b?", "[ab]*", "{a,ab}"][..]), 0..4),
+                 prop::sample::select(&["*", "**", "a*", "*.t", "b", "?0"][..])),
+                1..4,
+            ),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            for name in names {
+                let path = folder.path().join(name);
+                // A name may be both a file's and a folder's: the first one stays.
+                if fs::create_dir_all(path.parent().unwrap()).is_ok() && !path.exists() {
+                    fs::write(path, "").unwrap();
+                }
+            }
+            let mut files = Vec::new();
+            files_below(folder.path(), "", &mut files);
+            files.sort();
+            let mut expected: Vec<String> = Vec::new();
+            let globs: Vec<_> = globs.iter().map(|(parts, last)| [&parts[..], &[*last]].concat().join("/")).collect();
+            for glob in &globs {
+                let whole = globset::GlobBuilder::new(glob).literal_separator(true).build().unwrap().compile_matcher();
+                let new: Vec<_> = files.iter().filter(|file| whole.is_match(file) && !expected.contains(file)).collect();
+                let new: Vec<String> = new.into_iter().cloned().collect();
+                expected.extend(new);
+            }
+            let globs: Vec<_> = globs.iter().map(String::as_str).collect();
+            prop_assert_eq!(walk(folder.path(), &globs), expected);
+        }
     }
 }
