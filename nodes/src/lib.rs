@@ -2,6 +2,7 @@
 
 pub mod batch;
 pub mod decode;
+pub mod infer;
 pub mod models;
 mod path;
 pub mod sink;
@@ -18,7 +19,9 @@ pub fn registry() -> Registry {
     Registry::new()
         .with::<source::files::Files>()
         .with::<source::synthetic::Synthetic>()
+        .with::<decode::image::Image>()
         .with::<batch::Pack>()
+        .with::<infer::Infer>()
         .with::<transform::topk::TopK>()
         .with::<transform::join::Join>()
         .with::<transform::select::Select>()

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use super::rejects::RejectLog;
 use super::stats::{NodeStats, RunStats};
-use crate::config::{OnError, Port};
+use crate::config::OnError;
 use crate::data::{Batch, Reject, RejectRow, Role, RowPos, Schema};
 use crate::graph::Graph;
 use crate::node::{Cancel, Fault};
@@ -75,11 +75,6 @@ impl Me {
         self.stats.rejects.fetch_add(1, Ordering::Relaxed);
         let name = node.name.clone();
         Ok(Arc::new(RejectRow { pos, node_index: self.node_idx, id, uri, node: name, code: reject.code, message }))
-    }
-
-    /// Whether somebody reads this node's rejects.
-    pub(super) fn rejects_are_read(&self) -> bool {
-        !self.shared.graph.readers(self.node_idx, Port::Rejects).is_empty()
     }
 }
 
