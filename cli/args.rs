@@ -8,17 +8,17 @@ use crate::command::Command;
 
 const AFTER_HELP: &str = "\
 Examples:
-  flowgpu run pipelines/quickstart.yaml            classify the photographs of the quick start
-  flowgpu validate pipelines/*.yaml                find every mistake without running anything
-  flowgpu graph pipelines/quickstart.yaml          see what is connected to what, and which columns flow
-  flowgpu nodes decode.image                       the manual of one kind of node
+  flowgpu run pipelines/quickstart.yaml      classify the example photographs
+  flowgpu validate pipelines/*.yaml          find every mistake, run nothing
+  flowgpu graph pipelines/quickstart.yaml    see the nodes and the columns
+  flowgpu nodes decode.image                 the manual of one kind of node
 
-Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or a pipeline, 3 done with rejects,
-130 interrupted.";
+Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or a pipeline, 3 done with \
+rejects, 130 interrupted.";
 
 /// Offline inference over millions of images, described in a YAML file.
 #[derive(Debug, Parser)]
-#[command(name = "flowgpu", bin_name = "flowgpu", version, after_help = AFTER_HELP, max_term_width = 120)]
+#[command(name = "flowgpu", bin_name = "flowgpu", version, after_help = AFTER_HELP, max_term_width = 110)]
 #[command(disable_help_subcommand = false, infer_subcommands = false, propagate_version = false)]
 pub(crate) struct Cli {
     /// What to do.

@@ -63,7 +63,9 @@ impl Failure {
         let terminal = Terminal::stderr();
         let (text, code) = match self {
             Failure::Mistakes(mistakes) => (mistakes.render(look(&terminal)), exit::USAGE),
-            Failure::Usage { message, help } => (message_and_help("error", message, help.as_deref(), &terminal), exit::USAGE),
+            Failure::Usage { message, help } => {
+                (message_and_help("error", message, help.as_deref(), &terminal), exit::USAGE)
+            }
             Failure::Fault(fault) => (fault_text(fault, &terminal), fault_code(fault)),
             Failure::ReaderGone => (String::new(), exit::DONE),
             Failure::Panicked => (String::new(), exit::FAULT),
@@ -118,7 +120,11 @@ pub(crate) fn fault_code(fault: &Fault) -> u8 {
 }
 
 fn message_and_help(word: &str, message: &str, help: Option<&str>, terminal: &Terminal) -> String {
-    let mut text = format!("{}: {}\n", painted(word, Style::new().bold().fg_color(Some(AnsiColor::Red.into())), terminal), lines(message, terminal));
+    let mut text = format!(
+        "{}: {}\n",
+        painted(word, Style::new().bold().fg_color(Some(AnsiColor::Red.into())), terminal),
+        lines(message, terminal)
+    );
     if let Some(help) = help {
         let word = painted("help", Style::new().bold().fg_color(Some(AnsiColor::Cyan.into())), terminal);
         // Writing into a String does not fail.

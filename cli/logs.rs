@@ -14,7 +14,9 @@ pub(crate) fn start(above: &AboveBars) -> Result<(), Failure> {
     let filter = match env::var(VARIABLE) {
         Ok(text) if !text.is_empty() => EnvFilter::try_new(&text).map_err(|error| Failure::Usage {
             message: format!("the variable `{VARIABLE}` is no log filter: {error}"),
-            help: Some("write a level such as `debug`, or levels of modules such as `engine::runtime=trace,warn`".to_owned()),
+            help: Some(
+                "write a level such as `debug`, or levels of modules such as `engine::runtime=trace,warn`".to_owned(),
+            ),
         })?,
         _ => EnvFilter::new("warn"),
     };

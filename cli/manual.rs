@@ -40,8 +40,14 @@ impl<'a> Manual<'a> {
         let description = schema["description"].as_str().unwrap_or_default();
         let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
         let properties = schema["properties"].as_object().into_iter().flatten();
-        let options = properties.map(|(name, option)| OptionManual::of(name, option, schema, required.contains(&name.as_str())));
-        Manual { name: kind.name(), sections: sections(description), options: options.collect(), example: kind.example() }
+        let options =
+            properties.map(|(name, option)| OptionManual::of(name, option, schema, required.contains(&name.as_str())));
+        Manual {
+            name: kind.name(),
+            sections: sections(description),
+            options: options.collect(),
+            example: kind.example(),
+        }
     }
 }
 
@@ -69,7 +75,7 @@ impl OptionManual {
         OptionManual {
             name: name.to_owned(),
             ty: ty(option, root, 0),
-            default: option.get("default").filter(|default| !default.is_null()).map(ToString::to_string),
+            default: option.get("default").filter(|default| !default.is_null()).map(word),
             required,
             doc: option["description"].as_str().unwrap_or_default().to_owned(),
             choices,
@@ -95,8 +101,8 @@ fn ty(schema: &Json, root: &Json, depth: usize) -> String {
         return "…".to_owned();
     }
     let schema = resolved(schema, root);
-    if let Some(title) = schema["x-format"].as_str() {
-        return title.to_owned();
+    if let Some(format) = schema["x-format"].as_str() {
+        return format_words(format).to_owned();
     }
     if let Some(constant) = schema.get("const") {
         return word(constant);
@@ -130,6 +136,18 @@ fn ty(schema: &Json, root: &Json, depth: usize) -> String {
     shown.collect::<Vec<_>>().join(" or ")
 }
 
+/// The engine's own scalars.
+fn format_words(format: &str) -> &str {
+    match format {
+        "duration" => "duration such as `50ms`",
+        "size" => "size such as `64MiB`",
+        "fraction" => "fraction such as `5%`",
+        "limit" => "count, or fraction such as `5%`",
+        "devices" => "`auto`, `cpu`, `cuda` or `cuda:0,2`",
+        other => other,
+    }
+}
+
 fn list_ty(schema: &Json, root: &Json, depth: usize) -> String {
     if let Some(items) = schema["prefixItems"].as_array() {
         let items: Vec<_> = items.iter().map(|item| ty(item, root, depth + 1)).collect();
@@ -137,20 +155,27 @@ fn list_ty(schema: &Json, root: &Json, depth: usize) -> String {
     }
     let item = ty(&schema["items"], root, depth + 1);
     match (schema["minItems"].as_u64(), schema["maxItems"].as_u64()) {
-        (Some(least), Some(most)) if least == most && least <= 4 => format!("[{}]", vec![item; least as usize].join(", ")),
+        (Some(least), Some(most)) if least == most && least <= 4 => {
+            format!("[{}]", vec![item; least as usize].join(", "))
+        }
         _ => format!("list of {item}"),
     }
 }
 
 fn object_ty(schema: &Json, root: &Json, depth: usize) -> String {
     let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
-    let keys: Vec<_> = schema["properties"].as_object().into_iter().flatten().map(|(name, value)| {
-        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-        match depth {
-            0 | 1 => format!("{name}{mark}: {}", ty(value, root, depth + 1)),
-            _ => format!("{name}{mark}"),
-        }
-    }).collect();
+    let keys: Vec<_> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| {
+            let mark = if required.contains(&name.as_str()) { "" } else { "?" };
+            match depth {
+                0 | 1 => format!("{name}{mark}: {}", ty(value, root, depth + 1)),
+                _ => format!("{name}{mark}"),
+            }
+        })
+        .collect();
     match (&keys[..], schema.get("additionalProperties")) {
         ([], Some(value)) if value.is_object() => format!("{{name: {}}}", ty(value, root, depth + 1)),
         _ => format!("{{{}}}", keys.join(", ")),
@@ -170,7 +195,8 @@ fn collect_choices(schema: &Json, root: &Json, choices: &mut Vec<(String, String
         let part = resolved(part, root);
         if alternatives(part).next().is_some() {
             collect_choices(part, root, choices, depth + 1);
-        } else if let (Some(doc), true) = (part["description"].as_str(), part.get("type").is_none_or(|ty| ty != "null")) {
+        } else if let (Some(doc), true) = (part["description"].as_str(), part.get("type").is_none_or(|ty| ty != "null"))
+        {
             choices.push((ty(part, root, 1), doc.to_owned()));
         }
     }
@@ -333,7 +359,13 @@ impl Page {
 
 /// Our own docs in plain letters.
 fn ascii(line: &str) -> String {
-    let plain = line.replace('×', "x").replace('→', "->").replace('…', "...").replace(['–', '−'], "-").replace('≥', ">=").replace('≤', "<=");
+    let plain = line
+        .replace('×', "x")
+        .replace('→', "->")
+        .replace('…', "...")
+        .replace(['–', '−'], "-")
+        .replace('≥', ">=")
+        .replace('≤', "<=");
     plain.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect()
 }
 

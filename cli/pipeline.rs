@@ -1,7 +1,7 @@
 //! From a file's name to a checked graph.
 
 use std::env;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use engine::config::{Document, Mistakes, RunOptions};
 use engine::graph::Graph;
@@ -28,9 +28,33 @@ impl Pipeline {
     }
 }
 
-/// `path`, which starts from the pipeline file's folder, as one that starts from the current one: what a person can
-/// open.
-pub(crate) fn from_here(graph: &Graph, path: &Path) -> PathBuf {
-    let path = graph.base.join(path);
-    path.strip_prefix(".").map_or_else(|_| path.clone(), Path::to_owned)
+/// A path as one would write it, from the current folder on: without `./`, and without a folder that is left again.
+pub(crate) fn from_here(path: &Path) -> PathBuf {
+    let mut short = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            // A folder's parent may be elsewhere if the folder is a link; then the path stays as it is.
+            Component::ParentDir if short.file_name().is_some() && !short.is_symlink() => {
+                short.pop();
+            }
+            part => short.push(part),
+        }
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_no_detours() {
+        let check = |path: &str, expected: &str| assert_eq!(from_here(Path::new(path)), Path::new(expected));
+        check("./out/a.jsonl", "out/a.jsonl");
+        check("pipelines/../out/a.jsonl", "out/a.jsonl");
+        check("../out/a.jsonl", "../out/a.jsonl");
+        check("../../a", "../../a");
+        check("/a/./b", "/a/b");
+    }
 }

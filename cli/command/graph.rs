@@ -43,7 +43,9 @@ pub(crate) struct Graph {
 
 /// The words that may stand after `--format`, each with what it is good for.
 fn format_parser() -> PossibleValuesParser {
-    PossibleValuesParser::new(RENDERINGS.iter().map(|rendering| clap::builder::PossibleValue::new(rendering.name).help(rendering.about)))
+    PossibleValuesParser::new(
+        RENDERINGS.iter().map(|rendering| clap::builder::PossibleValue::new(rendering.name).help(rendering.about)),
+    )
 }
 
 impl Graph {
@@ -57,7 +59,8 @@ impl Graph {
         match &self.output {
             Some(path) => {
                 let text = (rendering.render)(&picture, Page::default());
-                fs::write(path, text).map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+                fs::write(path, text)
+                    .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
             }
             None => {
                 let terminal = Terminal::stdout();
@@ -116,7 +119,8 @@ struct Bottleneck {
 
 fn add_figures(picture: &mut Picture, report: &Path) -> Result<(), Failure> {
     let shown = report.display();
-    let text = fs::read_to_string(report).map_err(|error| Failure::usage(format!("cannot read the report `{shown}`: {error}")))?;
+    let text = fs::read_to_string(report)
+        .map_err(|error| Failure::usage(format!("cannot read the report `{shown}`: {error}")))?;
     let figures: Figures = serde_json::from_str(&text).map_err(|error| Failure::Usage {
         message: format!("`{shown}` is no report of a run: {error}"),
         help: Some("a report is what `flowgpu run … --report FILE` writes".to_owned()),

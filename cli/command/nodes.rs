@@ -33,7 +33,11 @@ impl Nodes {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
         let kinds: Vec<&Kind> = match &self.kind {
             Some(name) => vec![find(cx, name)?],
-            None => ROLES.iter().flat_map(|role| cx.registry.iter().filter(move |kind| kind.role() == *role)).map(|kind| &**kind).collect(),
+            None => ROLES
+                .iter()
+                .flat_map(|role| cx.registry.iter().filter(move |kind| kind.role() == *role))
+                .map(|kind| &**kind)
+                .collect(),
         };
         let text = match (self.format, &kinds[..]) {
             (Format::Json, [kind]) if self.kind.is_some() => super::json(&json(kind)),
@@ -51,7 +55,8 @@ fn find<'a>(cx: &'a Context<'_>, name: &str) -> Result<&'a Kind, Failure> {
         return Ok(kind);
     }
     let names = || cx.registry.iter().map(|kind| kind.name());
-    let same_role: Vec<_> = names().filter(|other| other.split('.').any(|part| name.split('.').any(|own| own == part))).collect();
+    let same_role: Vec<_> =
+        names().filter(|other| other.split('.').any(|part| name.split('.').any(|own| own == part))).collect();
     let help = match nearest(name, names()) {
         Some(near) => format!("did you mean `{near}`?"),
         None if !same_role.is_empty() => format!("there are {}", engine::config::list(same_role)),

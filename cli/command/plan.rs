@@ -75,7 +75,10 @@ fn text(plan: &schedule::Plan, terminal: &Terminal) -> String {
         let node = &graph.nodes[place.node];
         let batch = node.schemas.first().and_then(|schema| schema.batch);
         let batch = batch.map(|size| format!(", batches of {}", grouped(size as u64))).unwrap_or_default();
-        line("placement", format!("{} {arrow} {}, {}{batch}", node.name, place.device, count(place.instances as u64, "instance")));
+        line(
+            "placement",
+            format!("{} {arrow} {}, {}{batch}", node.name, place.device, count(place.instances as u64, "instance")),
+        );
     }
     let name_columns = graph.nodes.iter().map(|node| node.name.chars().count()).max().unwrap_or(0);
     let kind_columns = graph.nodes.iter().map(|node| node.kind.name().len()).max().unwrap_or(0);
@@ -107,7 +110,7 @@ fn outputs(plan: &schedule::Plan) -> Vec<String> {
     let graph = &plan.graph;
     let of = |node: &GraphNode| match node.node.writes(&graph.base) {
         paths if paths.is_empty() => vec!["standard output".to_owned()],
-        paths => paths.iter().map(|path| from_here(graph, path).display().to_string()).collect(),
+        paths => paths.iter().map(|path| from_here(path).display().to_string()).collect(),
     };
     graph.with_role(Role::Sink).flat_map(|sink| of(&graph.nodes[sink])).collect()
 }
@@ -123,9 +126,9 @@ fn json(plan: &schedule::Plan) -> Json {
             "room": room,
         })
     });
-    let placement = plan.placement.iter().map(|place| {
-        json!({"node": graph.nodes[place.node].name, "device": place.device, "instances": place.instances})
-    });
+    let placement = plan.placement.iter().map(
+        |place| json!({"node": graph.nodes[place.node].name, "device": place.device, "instances": place.instances}),
+    );
     json!({
         "name": graph.name,
         "host": plan.inventory,

@@ -6,7 +6,6 @@ mod meter;
 mod metrics;
 mod report_file;
 
-use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -32,13 +31,14 @@ Examples:
   flowgpu run classify.yaml --set photos=/data/photos --limit 100
   flowgpu run classify.yaml --report run.json --metrics-addr 127.0.0.1:9184
 
-Each option but --set has its place under `run:` in the pipeline file; the command line wins. Paths given here start
-from the current folder, those in the file from the file's.
+Each option but --set has its place under `run:` in the pipeline file; the command line wins. Paths given here \
+start from the current folder, those in the file from the file's.
 
-Ctrl-C stops the sources, finishes what is in flight and keeps it; a second one aborts.
+Ctrl-C stops the sources, finishes what is in flight and keeps it; a second one aborts. `FLOWGPU_LOG=debug` shows \
+what goes on inside.
 
-Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or the pipeline, 3 done with rejects,
-130 interrupted.";
+Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or the pipeline, 3 done with \
+rejects, 130 interrupted.";
 
 /// Runs.
 #[derive(Debug, clap::Args)]
@@ -48,8 +48,8 @@ pub(crate) struct Run {
     pipeline: PipelineArgs,
 
     /// Stop after so many rows of each source
-    #[arg(long, value_name = "ROWS", help_heading = "What is run")]
-    limit: Option<NonZeroU64>,
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "What is run")]
+    limit: Option<u64>,
 
     /// Start from the beginning, whatever an earlier run has done
     #[arg(long, help_heading = "What is run")]
@@ -109,7 +109,7 @@ impl Run {
         RunOptions {
             device: self.device.clone(),
             max_rejects: self.max_rejects,
-            limit: self.limit.map(NonZeroU64::get),
+            limit: self.limit,
             metrics_addr: self.metrics_addr.clone(),
             quiet: self.quiet.then_some(true),
             ..RunOptions::default()
@@ -117,7 +117,14 @@ impl Run {
     }
 
     /// From the first thread to the last.
-    fn execute(&self, cx: &Context<'_>, plan: Plan, cancel: Cancel, telling: &Telling, metrics: Option<Metrics>) -> Report {
+    fn execute(
+        &self,
+        cx: &Context<'_>,
+        plan: Plan,
+        cancel: Cancel,
+        telling: &Telling,
+        metrics: Option<Metrics>,
+    ) -> Report {
         let graph = plan.graph.clone();
         let running = match Running::start(plan, cancel) {
             Ok(running) => running,
@@ -162,7 +169,8 @@ impl Telling {
     /// Bars and rows on one terminal would spoil each other.
     fn shows_progress(&self, graph: &Graph) -> bool {
         let rows_to_stdout = graph.sinks().any(|sink| graph.nodes[sink].node.writes(&graph.base).is_empty());
-        let both_on_screen = rows_to_stdout && Terminal::stdout().cursor == Cursor::Moves && Terminal::stderr().cursor == Cursor::Moves;
+        let both_on_screen =
+            rows_to_stdout && Terminal::stdout().cursor == Cursor::Moves && Terminal::stderr().cursor == Cursor::Moves;
         !self.quiet && !both_on_screen
     }
 }

@@ -76,6 +76,7 @@ fn fine(graph: &Graph) -> String {
 /// One list for all files, so that a program needs no loop of loops; files without mistakes are in `files` alone.
 fn json(checked: &[Checked]) -> Json {
     let files: Vec<_> = checked.iter().map(|(file, checked)| json!({"file": file, "fine": checked.is_ok()})).collect();
-    let mistakes: Vec<_> = checked.iter().filter_map(|(_, checked)| checked.as_ref().err()).flat_map(Mistakes::to_json).collect();
+    let mistakes: Vec<_> =
+        checked.iter().filter_map(|(_, checked)| checked.as_ref().err()).flat_map(Mistakes::to_json).collect();
     json!({"files": files, "mistakes": mistakes})
 }

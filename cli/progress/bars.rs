@@ -32,23 +32,11 @@ impl Bars {
         Self::on(ProgressDrawTarget::stderr(), terminal, stderr_size, above)
     }
 
-    fn on(
-        target: ProgressDrawTarget,
-        terminal: Terminal,
-        size: fn() -> Option<Size>,
-        above: &AboveBars,
-    ) -> Self {
+    fn on(target: ProgressDrawTarget, terminal: Terminal, size: fn() -> Option<Size>, above: &AboveBars) -> Self {
         let bar = ProgressBar::with_draw_target(None, target);
-        bar.set_style(
-            ProgressStyle::with_template("{msg}").expect("the template is a plain field"),
-        );
+        bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is a plain field"));
         above.set(Some(bar.clone()));
-        Self {
-            terminal,
-            size,
-            bar,
-            above: above.clone(),
-        }
+        Self { terminal, size, bar, above: above.clone() }
     }
 }
 
@@ -56,10 +44,8 @@ impl Display for Bars {
     fn show(&mut self, snapshot: &Snapshot, pace: f64) -> io::Result<()> {
         // The window may have been resized since.
         self.terminal.size = (self.size)().or(self.terminal.size);
-        let painted: Vec<String> = lines(snapshot, pace, &self.terminal)
-            .iter()
-            .map(|line| line.painted(self.terminal.colour))
-            .collect();
+        let painted: Vec<String> =
+            lines(snapshot, pace, &self.terminal).iter().map(|line| line.painted(self.terminal.colour)).collect();
         self.bar.set_message(painted.join("\n"));
         Ok(())
     }
@@ -87,11 +73,7 @@ pub(super) fn lines(snapshot: &Snapshot, pace: f64, terminal: &Terminal) -> Vec<
     }
     let height = terminal.size.map_or(LINES, |size| size.height);
     let mut lines = vec![overview::with_bar(snapshot, pace, &inside)];
-    lines.extend(node_lines::at_most(
-        height.saturating_sub(2),
-        &snapshot.nodes,
-        &inside,
-    ));
+    lines.extend(node_lines::at_most(height.saturating_sub(2), &snapshot.nodes, &inside));
     lines
 }
 
@@ -117,11 +99,7 @@ impl fmt::Debug for AboveBars {
 
 impl Write for AboveBars {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let bar = self
-            .bar
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
+        let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match bar {
             Some(bar) => bar.suspend(|| io::stderr().write_all(bytes))?,
             None => io::stderr().write_all(bytes)?,
@@ -152,10 +130,7 @@ mod tests {
     use crate::progress::snapshot::NodeLine;
     use crate::progress::terminal::{Charset, Colour, Cursor};
 
-    const SIZE: Size = Size {
-        width: 60,
-        height: 8,
-    };
+    const SIZE: Size = Size { width: 60, height: 8 };
 
     /// A terminal's screen: writing past the last column goes on in the next line, as on a real one.
     #[derive(Debug, Clone, Default)]
@@ -198,10 +173,7 @@ mod tests {
 
         fn shown(&self) -> Vec<String> {
             let cells = self.0.lock().expect("not poisoned");
-            let rows = cells
-                .rows
-                .iter()
-                .map(|row| row.iter().collect::<String>().trim_end().to_owned());
+            let rows = cells.rows.iter().map(|row| row.iter().collect::<String>().trim_end().to_owned());
             let mut rows: Vec<String> = rows.collect();
             while rows.last().is_some_and(String::is_empty) {
                 rows.pop();
@@ -250,12 +222,8 @@ mod tests {
     }
 
     fn bars_on(screen: &Screen) -> Bars {
-        let terminal = Terminal {
-            size: Some(SIZE),
-            charset: Charset::Unicode,
-            colour: Colour::Off,
-            cursor: Cursor::Moves,
-        };
+        let terminal =
+            Terminal { size: Some(SIZE), charset: Charset::Unicode, colour: Colour::Off, cursor: Cursor::Moves };
         let target = ProgressDrawTarget::term_like(Box::new(screen.clone()));
         Bars::on(target, terminal, || Some(SIZE), &AboveBars::default())
     }
@@ -284,8 +252,7 @@ mod tests {
         let screen = Screen::default();
         let mut bars = bars_on(&screen);
         for (done, n_nodes) in [(10, 4), (50, 2), (100, 3)] {
-            bars.show(&snapshot(done, n_nodes), 10.0)
-                .expect("a screen takes everything");
+            bars.show(&snapshot(done, n_nodes), 10.0).expect("a screen takes everything");
         }
         assert_eq!(
             screen.shown(),
@@ -305,8 +272,7 @@ mod tests {
         let screen = Screen::default();
         let mut bars = bars_on(&screen);
         for done in 0..20 {
-            bars.show(&snapshot(done, 30), 10.0)
-                .expect("a screen takes everything");
+            bars.show(&snapshot(done, 30), 10.0).expect("a screen takes everything");
         }
         let shown = screen.shown();
         assert_eq!(shown.len(), SIZE.height - 1);

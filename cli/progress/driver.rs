@@ -44,29 +44,21 @@ impl Progress {
         F: FnMut() -> Snapshot + Send + 'static,
     {
         let (stop, stopped) = mpsc::channel();
-        let thread = thread::Builder::new()
-            .name("progress".to_owned())
-            .spawn(move || {
-                let mut pace = Pace::default();
-                loop {
-                    let now = snapshot();
-                    let shown = display.show(&now, pace.note(&now));
-                    let over =
-                        !matches!(stopped.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
-                    if over || shown.is_err() {
-                        break;
-                    }
-                }
+        let thread = thread::Builder::new().name("progress".to_owned()).spawn(move || {
+            let mut pace = Pace::default();
+            loop {
                 let now = snapshot();
-                // What is shown last is wiped or stays; either way nobody is left to hear of an error.
-                let _ = display
-                    .show(&now, pace.note(&now))
-                    .and_then(|()| display.close());
-            })?;
-        Ok(Self {
-            stop,
-            thread: Some(thread),
-        })
+                let shown = display.show(&now, pace.note(&now));
+                let over = !matches!(stopped.recv_timeout(TICK), Err(RecvTimeoutError::Timeout));
+                if over || shown.is_err() {
+                    break;
+                }
+            }
+            let now = snapshot();
+            // What is shown last is wiped or stays; either way nobody is left to hear of an error.
+            let _ = display.show(&now, pace.note(&now)).and_then(|()| display.close());
+        })?;
+        Ok(Self { stop, thread: Some(thread) })
     }
 
     /// Shows the last state, closes the display and waits for its thread: what is written next stands alone.
@@ -100,22 +92,12 @@ mod tests {
 
     impl Display for Recorder {
         fn show(&mut self, snapshot: &Snapshot, _pace: f64) -> io::Result<()> {
-            self.0
-                .lock()
-                .expect("not poisoned")
-                .push(snapshot.done.to_string());
-            if snapshot.done == 13 {
-                Err(io::ErrorKind::BrokenPipe.into())
-            } else {
-                Ok(())
-            }
+            self.0.lock().expect("not poisoned").push(snapshot.done.to_string());
+            if snapshot.done == 13 { Err(io::ErrorKind::BrokenPipe.into()) } else { Ok(()) }
         }
 
         fn close(&mut self) -> io::Result<()> {
-            self.0
-                .lock()
-                .expect("not poisoned")
-                .push("closed".to_owned());
+            self.0.lock().expect("not poisoned").push("closed".to_owned());
             Ok(())
         }
     }
@@ -126,14 +108,9 @@ mod tests {
         let mut done = 0;
         let counting = move || {
             done += 1;
-            Snapshot {
-                done,
-                ..Snapshot::default()
-            }
+            Snapshot { done, ..Snapshot::default() }
         };
-        Progress::start(Box::new(recorder.clone()), counting)
-            .expect("a thread")
-            .finish();
+        Progress::start(Box::new(recorder.clone()), counting).expect("a thread").finish();
         let shown = recorder.0.lock().expect("not poisoned").clone();
         let numbers: Vec<String> = (1..shown.len()).map(|n| n.to_string()).collect();
         assert!(shown.len() >= 3, "{shown:?}");
@@ -144,17 +121,8 @@ mod tests {
     #[test]
     fn a_display_that_fails_ends_quietly() {
         let recorder = Recorder::default();
-        let progress = Progress::start(Box::new(recorder.clone()), || Snapshot {
-            done: 13,
-            ..Snapshot::default()
-        });
+        let progress = Progress::start(Box::new(recorder.clone()), || Snapshot { done: 13, ..Snapshot::default() });
         progress.expect("a thread").finish();
-        assert!(
-            !recorder
-                .0
-                .lock()
-                .expect("not poisoned")
-                .contains(&"closed".to_owned())
-        );
+        assert!(!recorder.0.lock().expect("not poisoned").contains(&"closed".to_owned()));
     }
 }

@@ -24,26 +24,15 @@ pub fn duration(time: Duration) -> String {
 /// As [`duration`], without parts of a second: for times that are guessed.
 #[must_use]
 pub fn whole_duration(time: Duration) -> String {
-    let seconds = time
-        .as_secs()
-        .saturating_add(u64::from(time.subsec_millis() >= 500));
+    let seconds = time.as_secs().saturating_add(u64::from(time.subsec_millis() >= 500));
     let (large, large_word, small, small_word) = match seconds {
         0..SECONDS_PER_MINUTE => return format!("{seconds} s"),
         SECONDS_PER_MINUTE..SECONDS_PER_HOUR => (seconds / 60, "m", seconds % 60, "s"),
         SECONDS_PER_HOUR..SECONDS_PER_DAY => (seconds / 3_600, "h", seconds % 3_600 / 60, "m"),
-        _ => (
-            seconds / SECONDS_PER_DAY,
-            "d",
-            seconds % SECONDS_PER_DAY / 3_600,
-            "h",
-        ),
+        _ => (seconds / SECONDS_PER_DAY, "d", seconds % SECONDS_PER_DAY / 3_600, "h"),
     };
     let large = grouped(large);
-    if small == 0 {
-        format!("{large} {large_word}")
-    } else {
-        format!("{large} {large_word} {small} {small_word}")
-    }
+    if small == 0 { format!("{large} {large_word}") } else { format!("{large} {large_word} {small} {small_word}") }
 }
 
 /// A size in powers of a thousand, with three figures: `17 B`, `9.40 MB`, `214 MB`, `1.20 TB`.

@@ -44,8 +44,7 @@ impl Line {
 
     /// Adds text, made harmless, and spaces up to `columns`.
     pub fn push_padded(&mut self, tone: Tone, text: &str, columns: usize, charset: Charset) {
-        self.pieces
-            .push((tone, pad(&for_terminal(text, charset), columns)));
+        self.pieces.push((tone, pad(&for_terminal(text, charset), columns)));
     }
 
     /// Columns that it takes.
@@ -129,30 +128,14 @@ mod tests {
                 assert!(line().fitted(Some(columns), charset).width() <= columns);
             }
         }
-        assert_eq!(
-            line()
-                .fitted(Some(11), Charset::Unicode)
-                .painted(Colour::Off),
-            "pixels  画…"
-        );
-        assert_eq!(
-            line()
-                .fitted(Some(8), Charset::Unicode)
-                .painted(Colour::Off),
-            "pixels…"
-        );
-        assert_eq!(
-            line().fitted(None, Charset::Unicode).painted(Colour::Off),
-            "pixels  画像\u{fffd}[2J"
-        );
+        assert_eq!(line().fitted(Some(11), Charset::Unicode).painted(Colour::Off), "pixels  画…");
+        assert_eq!(line().fitted(Some(8), Charset::Unicode).painted(Colour::Off), "pixels…");
+        assert_eq!(line().fitted(None, Charset::Unicode).painted(Colour::Off), "pixels  画像\u{fffd}[2J");
     }
 
     #[test]
     fn colours_are_only_added_around_text() {
         let painted = line().painted(Colour::On);
-        assert_eq!(
-            painted,
-            "\x1b[1mpixels\x1b[0m  \x1b[1m\x1b[33m画像\u{fffd}[2J\x1b[0m   "
-        );
+        assert_eq!(painted, "\x1b[1mpixels\x1b[0m  \x1b[1m\x1b[33m画像\u{fffd}[2J\x1b[0m   ");
     }
 }

@@ -45,19 +45,12 @@ pub fn all(nodes: &[NodeLine], moment: Moment, terminal: &Terminal) -> Vec<Line>
     let cells = cells(nodes, moment, terminal.charset);
     let mut given_up = None;
     loop {
-        let kept: Vec<&Cells> = cells
-            .iter()
-            .filter(|cell| cell.column.is_none_or(|column| Some(column) > given_up))
-            .collect();
+        let kept: Vec<&Cells> =
+            cells.iter().filter(|cell| cell.column.is_none_or(|column| Some(column) > given_up)).collect();
         let lines = assemble(nodes, &kept, terminal.charset);
-        let fits = terminal
-            .width()
-            .is_none_or(|columns| lines.iter().all(|line| line.width() <= columns));
+        let fits = terminal.width().is_none_or(|columns| lines.iter().all(|line| line.width() <= columns));
         if fits || given_up == Some(Column::Kind) {
-            return lines
-                .into_iter()
-                .map(|line| line.fitted(terminal.width(), terminal.charset))
-                .collect();
+            return lines.into_iter().map(|line| line.fitted(terminal.width(), terminal.charset)).collect();
         }
         given_up = cells
             .iter()
@@ -75,30 +68,15 @@ pub fn at_most(most: usize, nodes: &[NodeLine], terminal: &Terminal) -> Vec<Line
         return all(nodes, Moment::Running, terminal);
     }
     let mut by_weight: Vec<usize> = (0..nodes.len()).collect();
-    by_weight.sort_by(|&a, &b| {
-        nodes[b]
-            .limits
-            .cmp(&nodes[a].limits)
-            .then(nodes[b].busy.total_cmp(&nodes[a].busy))
-    });
+    by_weight.sort_by(|&a, &b| nodes[b].limits.cmp(&nodes[a].limits).then(nodes[b].busy.total_cmp(&nodes[a].busy)));
     by_weight.truncate(most.saturating_sub(1));
     by_weight.sort_unstable();
     let kept: Vec<NodeLine> = by_weight.iter().map(|&idx| nodes[idx].clone()).collect();
     let mut lines = all(&kept, Moment::Running, terminal);
     if most > 0 {
         let mut rest = Line::default();
-        let mark = if terminal.charset == Charset::Unicode {
-            "…"
-        } else {
-            "..."
-        };
-        rest.push_own(
-            Tone::Faint,
-            format!(
-                "  {mark} {} more nodes",
-                grouped((nodes.len() - kept.len()) as u64)
-            ),
-        );
+        let mark = if terminal.charset == Charset::Unicode { "…" } else { "..." };
+        rest.push_own(Tone::Faint, format!("  {mark} {} more nodes", grouped((nodes.len() - kept.len()) as u64)));
         lines.push(rest.fitted(terminal.width(), terminal.charset));
     }
     lines
@@ -110,35 +88,21 @@ fn cells(nodes: &[NodeLine], moment: Moment, charset: Charset) -> Vec<Cells> {
         tone,
         texts: nodes.iter().map(text).collect(),
     };
-    let mut cells = vec![Cells {
-        column: None,
-        tone: Tone::Strong,
-        texts: names(nodes, charset),
-    }];
-    cells.push(of(Some(Column::Kind), Tone::Faint, &|node| {
-        kind(node, charset)
-    }));
+    let mut cells = vec![Cells { column: None, tone: Tone::Strong, texts: names(nodes, charset) }];
+    cells.push(of(Some(Column::Kind), Tone::Faint, &|node| kind(node, charset)));
     if moment == Moment::Over {
         cells.push(right(of(Some(Column::Rows), Tone::Plain, &|node| {
-            format!("{} rows", grouped(node.rows))
+            format!("{} {}", grouped(node.rows), if node.rows == 1 { "row " } else { "rows" })
         })));
     }
     cells.push(right(of(None, Tone::Plain, &|node| rate(node.rate))));
     if moment == Moment::Running {
         cells.push(of(Some(Column::Queue), Tone::Plain, &queue));
     }
-    cells.push(of(None, Tone::Plain, &|node| {
-        format!("busy {:>5}", percent(node.busy))
-    }));
-    cells.push(of(Some(Column::Meter), Tone::Good, &|node| {
-        meter(node.busy, charset)
-    }));
-    cells.push(of(Some(Column::Starved), Tone::Plain, &|node| {
-        wait("starved", node.starved)
-    }));
-    cells.push(of(Some(Column::Blocked), Tone::Plain, &|node| {
-        wait("blocked", node.blocked)
-    }));
+    cells.push(of(None, Tone::Plain, &|node| format!("busy {:>5}", percent(node.busy))));
+    cells.push(of(Some(Column::Meter), Tone::Good, &|node| meter(node.busy, charset)));
+    cells.push(of(Some(Column::Starved), Tone::Plain, &|node| wait("starved", node.starved)));
+    cells.push(of(Some(Column::Blocked), Tone::Plain, &|node| wait("blocked", node.blocked)));
     cells.push(of(Some(Column::Note), Tone::Faint, &|node| {
         for_terminal(node.note.as_deref().unwrap_or_default(), charset)
     }));
@@ -147,10 +111,8 @@ fn cells(nodes: &[NodeLine], moment: Moment, charset: Charset) -> Vec<Cells> {
 }
 
 fn assemble(nodes: &[NodeLine], cells: &[&Cells], charset: Charset) -> Vec<Line> {
-    let widths: Vec<usize> = cells
-        .iter()
-        .map(|cell| cell.texts.iter().map(|text| width(text)).max().unwrap_or(0))
-        .collect();
+    let widths: Vec<usize> =
+        cells.iter().map(|cell| cell.texts.iter().map(|text| width(text)).max().unwrap_or(0)).collect();
     let mut lines = Vec::with_capacity(nodes.len());
     for (idx, node) in nodes.iter().enumerate() {
         let mut line = Line::default();
@@ -160,11 +122,7 @@ fn assemble(nodes: &[NodeLine], cells: &[&Cells], charset: Charset) -> Vec<Line>
         }
         let mut line = line.fitted(None, charset);
         if node.limits {
-            let arrow = if charset == Charset::Unicode {
-                "←"
-            } else {
-                "<-"
-            };
+            let arrow = if charset == Charset::Unicode { "←" } else { "<-" };
             line.push_own(Tone::Alert, format!("  {arrow} limits the run"));
         }
         lines.push(line);
@@ -177,11 +135,7 @@ fn names(nodes: &[NodeLine], charset: Charset) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(nodes.len());
     for (idx, node) in nodes.iter().enumerate() {
         let again = node.device.is_some() && idx > 0 && nodes[idx - 1].name == node.name;
-        names.push(if again {
-            String::new()
-        } else {
-            for_terminal(&node.name, charset)
-        });
+        names.push(if again { String::new() } else { for_terminal(&node.name, charset) });
     }
     names
 }
@@ -198,29 +152,17 @@ fn queue(node: &NodeLine) -> String {
     if node.queue_cap == 0 {
         String::new()
     } else {
-        format!(
-            "queue {}/{}",
-            grouped(node.queue_len),
-            grouped(node.queue_cap)
-        )
+        format!("queue {}/{}", grouped(node.queue_len), grouped(node.queue_cap))
     }
 }
 
 /// A wait too short to be seen is not shown.
 fn wait(word: &str, share: f64) -> String {
-    if share >= 0.005 {
-        format!("{word} {:>4}", percent(share))
-    } else {
-        String::new()
-    }
+    if share >= 0.005 { format!("{word} {:>4}", percent(share)) } else { String::new() }
 }
 
 fn meter(share: f64, charset: Charset) -> String {
-    let share = if share.is_finite() {
-        share.clamp(0.0, 1.0)
-    } else {
-        0.0
-    };
+    let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
     match charset {
         Charset::Unicode => {
             const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -232,12 +174,7 @@ fn meter(share: f64, charset: Charset) -> String {
 }
 
 fn right(mut cells: Cells) -> Cells {
-    let columns = cells
-        .texts
-        .iter()
-        .map(|text| width(text))
-        .max()
-        .unwrap_or(0);
+    let columns = cells.texts.iter().map(|text| width(text)).max().unwrap_or(0);
     for text in &mut cells.texts {
         *text = format!("{text:>columns$}");
     }
@@ -251,17 +188,7 @@ mod tests {
 
     fn node(name: &str, kind: &str, rate: f64, busy: f64, starved: f64, blocked: f64) -> NodeLine {
         let (name, kind) = (name.to_owned(), kind.to_owned());
-        NodeLine {
-            name,
-            kind,
-            rate,
-            busy,
-            starved,
-            blocked,
-            queue_cap: 8,
-            rows: 641_204,
-            ..NodeLine::default()
-        }
+        NodeLine { name, kind, rate, busy, starved, blocked, queue_cap: 8, rows: 641_204, ..NodeLine::default() }
     }
 
     fn nodes() -> Vec<NodeLine> {
@@ -272,15 +199,8 @@ mod tests {
             ..node("scores", "infer", rate, 0.52, 0.46, 0.02)
         };
         vec![
-            NodeLine {
-                queue_cap: 0,
-                ..node("photos", "source.files", 2_412.0, 0.09, 0.0, 0.88)
-            },
-            NodeLine {
-                queue_len: 8,
-                limits: true,
-                ..node("pixels", "decode.image", 2_310.0, 0.97, 0.02, 0.001)
-            },
+            NodeLine { queue_cap: 0, ..node("photos", "source.files", 2_412.0, 0.09, 0.0, 0.88) },
+            NodeLine { queue_len: 8, limits: true, ..node("pixels", "decode.image", 2_310.0, 0.97, 0.02, 0.001) },
             on("cuda:0", 1_160.0),
             on("cuda:1", 1_150.0),
             node("out", "sink.jsonl", 2_310.0, 0.02, 0.98, 0.0),
@@ -288,12 +208,7 @@ mod tests {
     }
 
     fn terminal(width: usize, charset: Charset) -> Terminal {
-        Terminal {
-            size: Some(Size { width, height: 24 }),
-            charset,
-            colour: Colour::Off,
-            cursor: Cursor::Moves,
-        }
+        Terminal { size: Some(Size { width, height: 24 }), charset, colour: Colour::Off, cursor: Cursor::Moves }
     }
 
     fn check(lines: Vec<Line>, expected: &[&str]) {
@@ -345,10 +260,7 @@ mod tests {
             for columns in 1..150 {
                 for moment in [Moment::Running, Moment::Over] {
                     let lines = all(&nodes(), moment, &terminal(columns, charset));
-                    assert!(
-                        lines.iter().all(|line| line.width() <= columns),
-                        "{columns}"
-                    );
+                    assert!(lines.iter().all(|line| line.width() <= columns), "{columns}");
                     assert_eq!(lines.len(), 5);
                 }
             }
@@ -365,14 +277,8 @@ mod tests {
                 "  … 3 more nodes",
             ],
         );
-        assert_eq!(
-            at_most(0, &nodes(), &terminal(60, Charset::Unicode)).len(),
-            0
-        );
-        assert_eq!(
-            at_most(5, &nodes(), &terminal(60, Charset::Unicode)).len(),
-            5
-        );
+        assert_eq!(at_most(0, &nodes(), &terminal(60, Charset::Unicode)).len(), 0);
+        assert_eq!(at_most(5, &nodes(), &terminal(60, Charset::Unicode)).len(), 5);
     }
 
     #[test]
@@ -393,10 +299,7 @@ mod tests {
         hostile[3].name = hostile[2].name.clone();
         let lines = all(&hostile, Moment::Running, &terminal(140, Charset::Unicode));
         let shown: Vec<String> = lines.iter().map(|line| line.painted(Colour::Off)).collect();
-        assert!(
-            shown.iter().all(|line| !line.contains(char::is_control)),
-            "{shown:?}"
-        );
+        assert!(shown.iter().all(|line| !line.contains(char::is_control)), "{shown:?}");
         assert_eq!(shown.iter().filter(|line| line.contains("res")).count(), 1);
     }
 }

@@ -22,20 +22,12 @@ impl Pace {
         let now = (snapshot.elapsed, snapshot.done);
         self.seen.push_back(now);
         // One count from before the window stays, so that the window is always spanned.
-        while self
-            .seen
-            .get(1)
-            .is_some_and(|second| second.0 + WINDOW <= now.0)
-        {
+        while self.seen.get(1).is_some_and(|second| second.0 + WINDOW <= now.0) {
             self.seen.pop_front();
         }
         let first = self.seen.front().copied().unwrap_or(now);
         let seconds = now.0.saturating_sub(first.0).as_secs_f64();
-        if seconds > 0.0 {
-            now.1.saturating_sub(first.1) as f64 / seconds
-        } else {
-            0.0
-        }
+        if seconds > 0.0 { now.1.saturating_sub(first.1) as f64 / seconds } else { 0.0 }
     }
 }
 
@@ -54,12 +46,7 @@ mod tests {
     use super::*;
 
     fn at(seconds: u64, done: u64) -> Snapshot {
-        Snapshot {
-            elapsed: Duration::from_secs(seconds),
-            total: Some(10_000),
-            done,
-            ..Snapshot::default()
-        }
+        Snapshot { elapsed: Duration::from_secs(seconds), total: Some(10_000), done, ..Snapshot::default() }
     }
 
     #[test]
@@ -84,22 +71,10 @@ mod tests {
 
     #[test]
     fn the_rest_is_guessed_only_from_something() {
-        assert_eq!(
-            time_left(&at(10, 4_000), 100.0),
-            Some(Duration::from_secs(60))
-        );
+        assert_eq!(time_left(&at(10, 4_000), 100.0), Some(Duration::from_secs(60)));
         assert_eq!(time_left(&at(1, 4_000), 100.0), None);
         assert_eq!(time_left(&at(10, 4_000), 0.0), None);
-        assert_eq!(
-            time_left(
-                &Snapshot {
-                    total: None,
-                    ..at(10, 4_000)
-                },
-                100.0
-            ),
-            None
-        );
+        assert_eq!(time_left(&Snapshot { total: None, ..at(10, 4_000) }, 100.0), None);
         assert_eq!(time_left(&at(10, 12_000), 100.0), Some(Duration::ZERO));
     }
 }

@@ -21,11 +21,7 @@ pub struct Plain<W> {
 impl<W: Write> Plain<W> {
     /// Lines to a writer.
     pub fn new(terminal: Terminal, out: W) -> Self {
-        Self {
-            terminal,
-            out,
-            due: EVERY,
-        }
+        Self { terminal, out, due: EVERY }
     }
 }
 
@@ -62,15 +58,9 @@ mod tests {
                 total: Some(1_000),
                 done: tenth * 2,
                 rejects: tenth / 100,
-                nodes: vec![NodeLine {
-                    name: "pixels".to_owned(),
-                    limits: true,
-                    ..NodeLine::default()
-                }],
+                nodes: vec![NodeLine { name: "pixels".to_owned(), limits: true, ..NodeLine::default() }],
             };
-            plain
-                .show(&snapshot, 20.0)
-                .expect("a vector takes everything");
+            plain.show(&snapshot, 20.0).expect("a vector takes everything");
         }
         let text = String::from_utf8(written).expect("text");
         assert_eq!(

@@ -90,11 +90,7 @@ impl Output {
     }
 
     fn balance(&self) -> String {
-        let sum = format!(
-            "{} out + {} rejected",
-            grouped(self.rows),
-            grouped(self.rejected)
-        );
+        let sum = format!("{} out + {} rejected", grouped(self.rows), grouped(self.rejected));
         let sign = if self.adds_up() { "=" } else { "is not" };
         format!("{} in {sign} {sum}", grouped(self.entered))
     }
@@ -139,43 +135,19 @@ fn outcome(summary: &Summary, charset: Charset) -> Line {
     };
     line.push_own(Tone::Plain, ": ");
     line.push_own(tone, words);
-    line.push_own(
-        Tone::Plain,
-        format!(
-            " {}, {}",
-            duration(summary.elapsed),
-            count(summary.rows, "row")
-        ),
-    );
-    let n_rejects = summary
-        .rejects
-        .iter()
-        .fold(0_u64, |sum, group| sum.saturating_add(group.rows));
+    line.push_own(Tone::Plain, format!(" {}, {}", duration(summary.elapsed), count(summary.rows, "row")));
+    let n_rejects = summary.rejects.iter().fold(0_u64, |sum, group| sum.saturating_add(group.rows));
     if n_rejects == 0 {
         return line;
     }
     line.push_own(Tone::Plain, ", ");
     line.push_own(Tone::Alert, count(n_rejects, "reject"));
-    let mut groups: Vec<&RejectGroup> = summary
-        .rejects
-        .iter()
-        .filter(|group| group.rows > 0)
-        .collect();
+    let mut groups: Vec<&RejectGroup> = summary.rejects.iter().filter(|group| group.rows > 0).collect();
     groups.sort_by(|a, b| b.rows.cmp(&a.rows).then_with(|| a.code.cmp(&b.code)));
-    let codes: Vec<String> = groups
-        .iter()
-        .map(|group| format!("{} {}", grouped(group.rows), group.code))
-        .collect();
+    let codes: Vec<String> = groups.iter().map(|group| format!("{} {}", grouped(group.rows), group.code)).collect();
     line.push(Tone::Plain, &format!(" ({}", codes.join(", ")), charset);
     if let Some(path) = &summary.rejects_path {
-        line.push_own(
-            Tone::Plain,
-            if charset == Charset::Unicode {
-                " → "
-            } else {
-                " -> "
-            },
-        );
+        line.push_own(Tone::Plain, if charset == Charset::Unicode { " → " } else { " -> " });
         line.push(Tone::Plain, path, charset);
     }
     line.push_own(Tone::Plain, ")");
@@ -183,16 +155,8 @@ fn outcome(summary: &Summary, charset: Charset) -> Line {
 }
 
 fn push_outputs(lines: &mut Vec<Line>, summary: &Summary, charset: Charset) {
-    let paths: Vec<String> = summary
-        .outputs
-        .iter()
-        .map(|output| for_terminal(&output.path, charset))
-        .collect();
-    let rows: Vec<String> = summary
-        .outputs
-        .iter()
-        .map(|output| count(output.rows, "row"))
-        .collect();
+    let paths: Vec<String> = summary.outputs.iter().map(|output| for_terminal(&output.path, charset)).collect();
+    let rows: Vec<String> = summary.outputs.iter().map(|output| count(output.rows, "row")).collect();
     let widest = |texts: &[String]| texts.iter().map(|text| width(text)).max().unwrap_or(0);
     let (path_columns, rows_columns) = (widest(&paths), widest(&rows));
     for (output, (path, rows)) in summary.outputs.iter().zip(paths.iter().zip(&rows)) {
@@ -212,25 +176,14 @@ fn push_balances(lines: &mut Vec<Line>, summary: &Summary, charset: Charset) {
     let Some(first) = summary.outputs.first() else {
         return;
     };
-    let alike = summary
-        .outputs
-        .iter()
-        .all(|output| output.balance() == first.balance());
-    for output in if alike {
-        std::slice::from_ref(first)
-    } else {
-        &summary.outputs[..]
-    } {
+    let alike = summary.outputs.iter().all(|output| output.balance() == first.balance());
+    for output in if alike { std::slice::from_ref(first) } else { &summary.outputs[..] } {
         let mut line = Line::default();
         line.push_own(Tone::Plain, "  ");
         if !alike {
             line.push(Tone::Plain, &format!("{}: ", output.path), charset);
         }
-        let tone = if output.adds_up() {
-            Tone::Plain
-        } else {
-            Tone::Alert
-        };
+        let tone = if output.adds_up() { Tone::Plain } else { Tone::Alert };
         line.push_own(tone, output.balance());
         lines.push(line);
     }
@@ -243,11 +196,7 @@ fn push_verdict(lines: &mut Vec<Line>, summary: &Summary, charset: Charset) {
     let mut line = Line::default();
     line.push_own(Tone::Plain, "  limited by ");
     line.push(Tone::Strong, &format!("`{}`", verdict.node), charset);
-    line.push(
-        Tone::Plain,
-        &format!(" ({}): {}", verdict.kind, verdict.why),
-        charset,
-    );
+    line.push(Tone::Plain, &format!(" ({}): {}", verdict.kind, verdict.why), charset);
     lines.push(line);
     if !verdict.hints.is_empty() {
         let mut line = Line::default();
@@ -263,20 +212,11 @@ mod tests {
     use super::*;
 
     fn output(path: &str, entered: u64, rows: u64, rejected: u64, bytes: Option<u64>) -> Output {
-        Output {
-            path: path.to_owned(),
-            rows,
-            bytes,
-            entered,
-            rejected,
-        }
+        Output { path: path.to_owned(), rows, bytes, entered, rejected }
     }
 
     fn group(code: &str, rows: u64) -> RejectGroup {
-        RejectGroup {
-            code: code.to_owned(),
-            rows,
-        }
+        RejectGroup { code: code.to_owned(), rows }
     }
 
     fn classify() -> Summary {
@@ -285,19 +225,9 @@ mod tests {
             outcome: Outcome::Done,
             elapsed: Duration::from_secs(432),
             rows: 999_983,
-            rejects: vec![
-                group("not_found", 5),
-                group("truncated", 12),
-                group("panic", 0),
-            ],
+            rejects: vec![group("not_found", 5), group("truncated", 12), group("panic", 0)],
             rejects_path: Some("out/classify.rejects.jsonl".to_owned()),
-            outputs: vec![output(
-                "out/labels.jsonl",
-                1_000_000,
-                999_983,
-                17,
-                Some(213_800_000),
-            )],
+            outputs: vec![output("out/labels.jsonl", 1_000_000, 999_983, 17, Some(213_800_000))],
             nodes: Vec::new(),
             verdict: Some(Verdict {
                 node: "pixels".to_owned(),
@@ -309,13 +239,7 @@ mod tests {
     }
 
     fn check(summary: &Summary, charset: Charset, expected: &[&str]) {
-        let text = text(
-            summary,
-            &Terminal {
-                charset,
-                ..Terminal::PIPE
-            },
-        );
+        let text = text(summary, &Terminal { charset, ..Terminal::PIPE });
         assert_eq!(text.lines().collect::<Vec<_>>(), expected, "\n{text}");
     }
 
@@ -337,34 +261,17 @@ mod tests {
     #[test]
     fn a_run_without_rejects_or_verdict_is_short() {
         let outputs = vec![output("-", 1, 1, 0, None)];
-        let short = Summary {
-            rows: 1,
-            rejects: Vec::new(),
-            rejects_path: None,
-            outputs,
-            verdict: None,
-            ..classify()
-        };
+        let short = Summary { rows: 1, rejects: Vec::new(), rejects_path: None, outputs, verdict: None, ..classify() };
         check(
             &short,
             Charset::Unicode,
-            &[
-                "classify: done in 7 m 12 s, 1 row",
-                "  -  1 row",
-                "  1 in = 1 out + 0 rejected",
-            ],
+            &["classify: done in 7 m 12 s, 1 row", "  -  1 row", "  1 in = 1 out + 0 rejected"],
         );
     }
 
     #[test]
     fn an_interrupted_run_ends_with_where_its_rows_are() {
-        let outputs = vec![output(
-            "out/labels.jsonl.partial",
-            5_000,
-            4_999,
-            1,
-            Some(1_070_000),
-        )];
+        let outputs = vec![output("out/labels.jsonl.partial", 5_000, 4_999, 1, Some(1_070_000))];
         let interrupted = Summary {
             outcome: Outcome::Interrupted,
             rows: 4_999,
@@ -387,16 +294,9 @@ mod tests {
 
     #[test]
     fn outputs_with_different_ways_have_balances_of_their_own() {
-        let outputs = vec![
-            output("out/labels.jsonl", 100, 83, 17, Some(9_000)),
-            output("out/bad.csv", 17, 17, 0, Some(512)),
-        ];
-        let two = Summary {
-            outputs,
-            verdict: None,
-            rejects: Vec::new(),
-            ..classify()
-        };
+        let outputs =
+            vec![output("out/labels.jsonl", 100, 83, 17, Some(9_000)), output("out/bad.csv", 17, 17, 0, Some(512))];
+        let two = Summary { outputs, verdict: None, rejects: Vec::new(), ..classify() };
         check(
             &two,
             Charset::Unicode,
@@ -413,21 +313,8 @@ mod tests {
     #[test]
     fn a_balance_that_does_not_add_up_says_so() {
         let outputs = vec![output("a", 100, 90, 9, None)];
-        let wrong = Summary {
-            outputs,
-            verdict: None,
-            ..classify()
-        };
-        let text = text(
-            &wrong,
-            &Terminal {
-                colour: Colour::On,
-                ..Terminal::PIPE
-            },
-        );
-        assert!(
-            text.contains("\x1b[33m100 in is not 90 out + 9 rejected\x1b[0m"),
-            "{text:?}"
-        );
+        let wrong = Summary { outputs, verdict: None, ..classify() };
+        let text = text(&wrong, &Terminal { colour: Colour::On, ..Terminal::PIPE });
+        assert!(text.contains("\x1b[33m100 in is not 90 out + 9 rejected\x1b[0m"), "{text:?}");
     }
 }

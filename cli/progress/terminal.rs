@@ -46,32 +46,19 @@ pub enum Cursor {
 
 impl Terminal {
     /// A pipe that takes all letters: what tests and files get.
-    pub const PIPE: Self = Self {
-        size: None,
-        charset: Charset::Unicode,
-        colour: Colour::Off,
-        cursor: Cursor::Stays,
-    };
+    pub const PIPE: Self = Self { size: None, charset: Charset::Unicode, colour: Colour::Off, cursor: Cursor::Stays };
 
     /// The standard error stream, where progress goes.
     #[must_use]
     pub fn stderr() -> Self {
-        let size = if std::io::stderr().is_terminal() {
-            Tty::Yes(stderr_size())
-        } else {
-            Tty::No
-        };
+        let size = if std::io::stderr().is_terminal() { Tty::Yes(stderr_size()) } else { Tty::No };
         Self::from_environment(|name| std::env::var(name).ok(), size)
     }
 
     /// The standard output stream.
     #[must_use]
     pub fn stdout() -> Self {
-        let size = if std::io::stdout().is_terminal() {
-            Tty::Yes(size_of(std::io::stdout()))
-        } else {
-            Tty::No
-        };
+        let size = if std::io::stdout().is_terminal() { Tty::Yes(size_of(std::io::stdout())) } else { Tty::No };
         Self::from_environment(|name| std::env::var(name).ok(), size)
     }
 
@@ -80,10 +67,7 @@ impl Terminal {
     #[must_use]
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>, tty: Tty) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-            .iter()
-            .find_map(|name| set(name))
-            .unwrap_or_default();
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| set(name)).unwrap_or_default();
         let locale = locale.to_ascii_lowercase();
         let unicode = locale.contains("utf-8") || locale.contains("utf8");
         let can_move = tty != Tty::No && set("TERM").is_some_and(|term| term != "dumb");
@@ -94,21 +78,9 @@ impl Terminal {
                 Tty::Yes(size) => size,
                 Tty::No => None,
             },
-            charset: if unicode {
-                Charset::Unicode
-            } else {
-                Charset::Ascii
-            },
-            colour: if wanted && set("NO_COLOR").is_none() {
-                Colour::On
-            } else {
-                Colour::Off
-            },
-            cursor: if can_move {
-                Cursor::Moves
-            } else {
-                Cursor::Stays
-            },
+            charset: if unicode { Charset::Unicode } else { Charset::Ascii },
+            colour: if wanted && set("NO_COLOR").is_none() { Colour::On } else { Colour::Off },
+            cursor: if can_move { Cursor::Moves } else { Cursor::Stays },
         }
     }
 
@@ -145,12 +117,8 @@ mod tests {
     use super::*;
 
     fn check(variables: &[(&str, &str)], tty: Tty) -> (Charset, Colour, Cursor) {
-        let value = |name: &str| {
-            variables
-                .iter()
-                .find(|(other, _)| *other == name)
-                .map(|(_, value)| (*value).to_owned())
-        };
+        let value =
+            |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned());
         let terminal = Terminal::from_environment(value, tty);
         (terminal.charset, terminal.colour, terminal.cursor)
     }
@@ -160,33 +128,14 @@ mod tests {
     #[test]
     fn a_terminal_with_a_unicode_locale_gets_everything() {
         let expected = (Charset::Unicode, Colour::On, Cursor::Moves);
-        assert_eq!(
-            check(&[("TERM", "xterm"), ("LANG", "en_GB.UTF-8")], TTY),
-            expected
-        );
-        assert_eq!(
-            check(
-                &[("TERM", "xterm"), ("LANG", "C"), ("LC_ALL", "C.utf8")],
-                TTY
-            ),
-            expected
-        );
+        assert_eq!(check(&[("TERM", "xterm"), ("LANG", "en_GB.UTF-8")], TTY), expected);
+        assert_eq!(check(&[("TERM", "xterm"), ("LANG", "C"), ("LC_ALL", "C.utf8")], TTY), expected);
     }
 
     #[test]
     fn the_locale_decides_the_letters() {
-        assert_eq!(
-            check(
-                &[("TERM", "xterm"), ("LANG", "C.UTF-8"), ("LC_ALL", "C")],
-                TTY
-            )
-            .0,
-            Charset::Ascii
-        );
-        assert_eq!(
-            check(&[("LANG", "C.UTF-8"), ("LC_ALL", "")], TTY).0,
-            Charset::Unicode
-        );
+        assert_eq!(check(&[("TERM", "xterm"), ("LANG", "C.UTF-8"), ("LC_ALL", "C")], TTY).0, Charset::Ascii);
+        assert_eq!(check(&[("LANG", "C.UTF-8"), ("LC_ALL", "")], TTY).0, Charset::Unicode);
         assert_eq!(check(&[], TTY).0, Charset::Ascii);
     }
 
@@ -199,29 +148,16 @@ mod tests {
             ("CLICOLOR", "0", Colour::Off),
             ("CLICOLOR", "1", Colour::On),
         ] {
-            assert_eq!(
-                check(&[terminal[0], (name, value)], TTY).1,
-                expected,
-                "{name}={value}"
-            );
+            assert_eq!(check(&[terminal[0], (name, value)], TTY).1, expected, "{name}={value}");
         }
         assert_eq!(check(&[("CLICOLOR_FORCE", "1")], Tty::No).1, Colour::On);
-        assert_eq!(
-            check(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], Tty::No).1,
-            Colour::Off
-        );
+        assert_eq!(check(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], Tty::No).1, Colour::Off);
     }
 
     #[test]
     fn a_pipe_and_a_dumb_terminal_only_append() {
-        assert_eq!(
-            check(&[("TERM", "xterm")], Tty::No),
-            (Charset::Ascii, Colour::Off, Cursor::Stays)
-        );
-        assert_eq!(
-            check(&[("TERM", "dumb")], TTY),
-            (Charset::Ascii, Colour::Off, Cursor::Stays)
-        );
+        assert_eq!(check(&[("TERM", "xterm")], Tty::No), (Charset::Ascii, Colour::Off, Cursor::Stays));
+        assert_eq!(check(&[("TERM", "dumb")], TTY), (Charset::Ascii, Colour::Off, Cursor::Stays));
         assert_eq!(check(&[], TTY).2, Cursor::Stays);
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn text(report: &Report, graph: &Graph, quiet: bool, terminal: &Termi
 
 /// Where the unfinished outputs lie, and how to run again.
 fn whereabouts(report: &Report, graph: &Graph, terminal: &Terminal) -> String {
-    let lies: Vec<_> = report.outputs.iter().map(|output| format!("`{}`", here(graph, &output.path))).collect();
+    let lies: Vec<_> = report.outputs.iter().map(|output| format!("`{}`", here(&output.path, report, graph))).collect();
     let lies = match &lies[..] {
         [] => "no output was begun".to_owned(),
         [one] => format!("the unfinished output is {one}"),
@@ -52,14 +52,23 @@ fn command_line(args: impl Iterator<Item = impl AsRef<OsStr>>) -> String {
     let quoted = |arg: &OsStr| {
         let text = arg.to_string_lossy();
         let plain = |c: char| c.is_alphanumeric() || "-_./=:,%@+".contains(c);
-        if !text.is_empty() && text.chars().all(plain) { text.into_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+        if !text.is_empty() && text.chars().all(plain) {
+            text.into_owned()
+        } else {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
     };
     args.map(|arg| quoted(arg.as_ref())).collect::<Vec<_>>().join(" ")
 }
 
-/// An output's path as one can open it from here.
-fn here(graph: &Graph, path: &str) -> String {
-    if path == "-" { "standard output".to_owned() } else { from_here(graph, Path::new(path)).display().to_string() }
+/// An output's path as one can open it from here. Finished ones are called as the pipeline file calls them, unfinished
+/// ones by where they are.
+fn here(path: &str, report: &Report, graph: &Graph) -> String {
+    match report.outcome {
+        _ if path == "-" => "standard output".to_owned(),
+        Outcome::Done => from_here(&graph.base.join(path)).display().to_string(),
+        Outcome::Interrupted | Outcome::Failed => from_here(Path::new(path)).display().to_string(),
+    }
 }
 
 fn summary(report: &Report, graph: &Graph) -> Summary {
@@ -74,7 +83,7 @@ fn summary(report: &Report, graph: &Graph) -> Summary {
         elapsed: Duration::try_from_secs_f64(report.seconds).unwrap_or_default(),
         rows: report.rows_in.saturating_sub(report.rejects.total),
         rejects: rejects.collect(),
-        rejects_path: report.rejects.path.as_ref().map(|path| from_here(graph, path).display().to_string()),
+        rejects_path: report.rejects.path.as_ref().map(|path| from_here(path).display().to_string()),
         outputs: report.outputs.iter().map(|output| balanced(output, report, graph)).collect(),
         nodes: report.nodes.iter().map(|node| line(node, report)).collect(),
         verdict: verdict(report, graph),
@@ -84,7 +93,7 @@ fn summary(report: &Report, graph: &Graph) -> Summary {
 fn balanced(output: &OutputReport, report: &Report, graph: &Graph) -> Output {
     let account = report.accounts.iter().find(|account| account.node == output.node);
     Output {
-        path: here(graph, &output.path),
+        path: here(&output.path, report, graph),
         rows: output.rows,
         bytes: Some(output.bytes),
         entered: account.map_or(output.rows, |account| account.entered),
@@ -110,19 +119,25 @@ fn verdict(report: &Report, graph: &Graph) -> Option<Verdict> {
     let bottleneck = report.bottleneck.as_ref().filter(|_| report.rows_in > 0)?;
     let node = report.nodes.iter().find(|node| node.name == bottleneck.node)?;
     let busy = percent(bottleneck.shares.busy);
-    let mut why = match node.threads {
-        0 | 1 => format!("busy {busy} of the time"),
-        threads => {
-            let used = node.work_seconds / report.seconds.max(1e-9);
-            format!("busy {busy} of the time, {:.1} of {threads} threads on average", used.min(threads as f64))
-        }
-    };
+    let mut why = format!("busy {busy} of the time");
+    // A model's threads are its own affair: the time of its jobs says nothing about them.
+    if node.threads > 1 && Role::of(&node.kind) != Some(Role::Infer) {
+        let used = (node.work_seconds / report.seconds.max(1e-9)).min(node.threads as f64);
+        why.push_str(&format!(", {used:.1} of {} threads on average", node.threads));
+    }
     let models = graph.with_role(Role::Infer).map(|node_idx| graph.nodes[node_idx].name.as_str());
-    let waited = models.filter(|name| *name != bottleneck.node).filter_map(|name| report.nodes.iter().find(|node| node.name == name));
+    let waited = models
+        .filter(|name| *name != bottleneck.node)
+        .filter_map(|name| report.nodes.iter().find(|node| node.name == name));
     for model in waited.filter(|model| model.shares.starved >= NOTEWORTHY) {
         why.push_str(&format!("; `{}` waited {} of the time", model.name, percent(model.shares.starved)));
     }
-    Some(Verdict { node: bottleneck.node.clone(), kind: bottleneck.kind.clone(), why, hints: vec![bottleneck.hint.clone()] })
+    Some(Verdict {
+        node: bottleneck.node.clone(),
+        kind: bottleneck.kind.clone(),
+        why,
+        hints: vec![bottleneck.hint.clone()],
+    })
 }
 
 #[cfg(test)]

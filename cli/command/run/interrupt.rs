@@ -53,10 +53,16 @@ fn obey(mut signals: UnixStream, name: &str, cancel: &Cancel, mut above: AboveBa
     }
     cancel.drain();
     // A message that cannot be written has nobody to read it.
-    let _ = above.write_all(format!("{name}: stopping: finishing what is in flight (Ctrl-C again to abort)\n").as_bytes());
+    let _ =
+        above.write_all(format!("{name}: stopping: finishing what is in flight (Ctrl-C again to abort)\n").as_bytes());
     if signals.read_exact(&mut byte).is_err() {
         return;
     }
-    let _ = above.write_all(format!("{name}: aborted: outputs are as they were before, unfinished ones lie beside them as `.NAME.partial`\n").as_bytes());
+    let _ = above.write_all(
+        format!(
+            "{name}: aborted: outputs are as they were before, unfinished ones lie beside them as `.NAME.partial`\n"
+        )
+        .as_bytes(),
+    );
     abort_now()
 }

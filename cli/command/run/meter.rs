@@ -30,7 +30,12 @@ impl Meter {
     /// A meter of a run.
     pub(super) fn of(running: &Running) -> Self {
         let plan = running.plan();
-        Meter { graph: plan.graph.clone(), stats: running.stats(), rooms: plan.rooms.clone(), placement: plan.placement.clone() }
+        Meter {
+            graph: plan.graph.clone(),
+            stats: running.stats(),
+            rooms: plan.rooms.clone(),
+            placement: plan.placement.clone(),
+        }
     }
 
     /// A function that takes a snapshot each time it is called.
@@ -126,7 +131,9 @@ impl Rates {
         }
         let Some((then, before)) = self.seen.front() else { return vec![0.0; counts.len()] };
         let seconds = if now == *then { now.as_secs_f64() } else { (now - *then).as_secs_f64() };
-        let rate = |(&count, &before): (&u64, &u64)| if seconds > 0.0 { count.saturating_sub(before) as f64 / seconds } else { 0.0 };
+        let rate = |(&count, &before): (&u64, &u64)| {
+            if seconds > 0.0 { count.saturating_sub(before) as f64 / seconds } else { 0.0 }
+        };
         counts.iter().zip(before).map(rate).collect()
     }
 }

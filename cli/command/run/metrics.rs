@@ -131,10 +131,13 @@ fn answer(client: &TcpStream, exposition: &Exposition) -> io::Result<()> {
         ("", _) => return Ok(()),
         _ => ("405 Method Not Allowed", "only GET\n".to_owned()),
     };
-    let media_type = if status == "200 OK" { "text/plain; version=0.0.4; charset=utf-8" } else { "text/plain; charset=utf-8" };
+    let media_type =
+        if status == "200 OK" { "text/plain; version=0.0.4; charset=utf-8" } else { "text/plain; charset=utf-8" };
     let allow = if status.starts_with("405") { "Allow: GET, HEAD\r\n" } else { "" };
     let length = body.len();
-    let head = format!("HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n{allow}Connection: close\r\n\r\n");
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {media_type}\r\nContent-Length: {length}\r\n{allow}Connection: close\r\n\r\n"
+    );
     let mut client = client;
     client.write_all(head.as_bytes())?;
     if method != "HEAD" {
@@ -158,11 +161,36 @@ struct Metric {
 }
 
 const METRICS: &[Metric] = &[
-    Metric { name: "flowgpu_rows_total", ty: "counter", help: "Rows that the node gave out.", value: |node, _| count(&node.rows_out) },
-    Metric { name: "flowgpu_rows_in_total", ty: "counter", help: "Rows that the node took in.", value: |node, _| count(&node.rows_in) },
-    Metric { name: "flowgpu_rejects_total", ty: "counter", help: "Rows that the node rejected.", value: |node, _| count(&node.rejects) },
-    Metric { name: "flowgpu_bytes_total", ty: "counter", help: "Bytes of the rows that the node gave out.", value: |node, _| count(&node.bytes_out) },
-    Metric { name: "flowgpu_work_seconds_total", ty: "counter", help: "Work of the node, over all its threads.", value: |node, _| seconds(&node.work) },
+    Metric {
+        name: "flowgpu_rows_total",
+        ty: "counter",
+        help: "Rows that the node gave out.",
+        value: |node, _| count(&node.rows_out),
+    },
+    Metric {
+        name: "flowgpu_rows_in_total",
+        ty: "counter",
+        help: "Rows that the node took in.",
+        value: |node, _| count(&node.rows_in),
+    },
+    Metric {
+        name: "flowgpu_rejects_total",
+        ty: "counter",
+        help: "Rows that the node rejected.",
+        value: |node, _| count(&node.rejects),
+    },
+    Metric {
+        name: "flowgpu_bytes_total",
+        ty: "counter",
+        help: "Bytes of the rows that the node gave out.",
+        value: |node, _| count(&node.bytes_out),
+    },
+    Metric {
+        name: "flowgpu_work_seconds_total",
+        ty: "counter",
+        help: "Work of the node, over all its threads.",
+        value: |node, _| seconds(&node.work),
+    },
     Metric {
         name: "flowgpu_busy_seconds_total",
         ty: "counter",
@@ -175,9 +203,24 @@ const METRICS: &[Metric] = &[
             node.shares(elapsed).busy * lifetime
         },
     },
-    Metric { name: "flowgpu_starved_seconds_total", ty: "counter", help: "Time that the node waited for input.", value: |node, _| seconds(&node.starved) },
-    Metric { name: "flowgpu_blocked_seconds_total", ty: "counter", help: "Time that the node waited for room behind it.", value: |node, _| seconds(&node.blocked) },
-    Metric { name: "flowgpu_queue_batches", ty: "gauge", help: "Batches that wait before the node.", value: |node, _| node.queue.load(Ordering::Relaxed) as f64 },
+    Metric {
+        name: "flowgpu_starved_seconds_total",
+        ty: "counter",
+        help: "Time that the node waited for input.",
+        value: |node, _| seconds(&node.starved),
+    },
+    Metric {
+        name: "flowgpu_blocked_seconds_total",
+        ty: "counter",
+        help: "Time that the node waited for room behind it.",
+        value: |node, _| seconds(&node.blocked),
+    },
+    Metric {
+        name: "flowgpu_queue_batches",
+        ty: "gauge",
+        help: "Batches that wait before the node.",
+        value: |node, _| node.queue.load(Ordering::Relaxed) as f64,
+    },
 ];
 
 fn count(counter: &std::sync::atomic::AtomicU64) -> f64 {
@@ -194,7 +237,12 @@ impl Exposition {
         let mut text = String::new();
         // Writing into a String does not fail.
         let _ = writeln!(text, "# HELP flowgpu_info The program and the pipeline.\n# TYPE flowgpu_info gauge");
-        let _ = writeln!(text, "flowgpu_info{{pipeline=\"{}\",version=\"{}\"}} 1", label(&self.graph.name), env!("CARGO_PKG_VERSION"));
+        let _ = writeln!(
+            text,
+            "flowgpu_info{{pipeline=\"{}\",version=\"{}\"}} 1",
+            label(&self.graph.name),
+            env!("CARGO_PKG_VERSION")
+        );
         let mut one = |name: &str, ty: &str, help: &str, value: f64| {
             let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {ty}\n{name} {value}");
         };

@@ -18,7 +18,8 @@ pub(super) struct ReportFile {
 impl ReportFile {
     /// Opens a temporary file beside `path`, and makes the folder that it is in.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        let failed = |error: io::Error| Failure::usage(format!("cannot write the report `{}`: {error}", path.display()));
+        let failed =
+            |error: io::Error| Failure::usage(format!("cannot write the report `{}`: {error}", path.display()));
         let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
             return Err(Failure::usage(format!("the report `{}` is a folder: add a file name", path.display())));
         };
