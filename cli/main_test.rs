@@ -1,2 +1,7 @@
-//! x
-fn main() {}
+//! The same program with kinds that misbehave on purpose, for tests. It is not shipped.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    flowgpu::main_with(&nodes::testing_registry())
+}

@@ -1,0 +1,65 @@
+//! The commands, one file each.
+//!
+//! A new one is a file with its options and `run`, a line in [`Command`] and a line in [`Command::run`].
+
+mod completions;
+mod graph;
+mod nodes;
+mod plan;
+mod run;
+mod schema;
+mod validate;
+
+use clap::{Subcommand, ValueEnum};
+
+use crate::Context;
+use crate::failure::Failure;
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a pipeline
+    Run(run::Run),
+    /// Find every mistake in pipelines without running them
+    Validate(validate::Validate),
+    /// Show a pipeline as a graph, with the figures of a run on it if there is a report
+    Graph(graph::Graph),
+    /// Show how a pipeline would run on this machine: threads, queues, placement, outputs
+    Plan(plan::Plan),
+    /// List the kinds of nodes, or show the manual of one
+    Nodes(nodes::Nodes),
+    /// Print the JSON Schema of pipeline files, for editors
+    Schema(schema::Schema),
+    /// Print a script that completes commands and options in a shell
+    Completions(completions::Completions),
+}
+
+impl Command {
+    /// Does it, and says the exit code.
+    pub(crate) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
+        match self {
+            Command::Run(command) => command.run(cx),
+            Command::Validate(command) => command.run(cx),
+            Command::Graph(command) => command.run(cx),
+            Command::Plan(command) => command.run(cx),
+            Command::Nodes(command) => command.run(cx),
+            Command::Schema(command) => command.run(cx),
+            Command::Completions(command) => command.run(),
+        }
+    }
+}
+
+/// For people or for programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Lines for people
+    #[default]
+    Text,
+    /// Data for other programs
+    Json,
+}
+
+/// A value as indented JSON.
+fn json(value: &serde_json::Value) -> String {
+    format!("{value:#}\n")
+}

@@ -1,0 +1,203 @@
+//! `flowgpu run`: compiles, plans, runs, and says what came of it.
+
+mod ending;
+mod interrupt;
+mod meter;
+mod metrics;
+mod report_file;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use engine::config::{Devices, Document, Limit, RunOptions};
+use engine::graph::Graph;
+use engine::node::{Cancel, Fault, FaultKind};
+use engine::runtime::{Report, Running};
+use engine::schedule::{Inventory, Plan, Replicate};
+
+use self::interrupt::Interrupts;
+use self::meter::Meter;
+use self::metrics::Metrics;
+use self::report_file::ReportFile;
+use crate::args::PipelineArgs;
+use crate::failure::{Failure, exit};
+use crate::pipeline::Pipeline;
+use crate::progress::{Cursor, Progress, Terminal, for_stderr};
+use crate::{Context, output};
+
+const AFTER_HELP: &str = "\
+Examples:
+  flowgpu run classify.yaml
+  flowgpu run classify.yaml --set photos=/data/photos --limit 100
+  flowgpu run classify.yaml --report run.json --metrics-addr 127.0.0.1:9184
+
+Each option but --set has its place under `run:` in the pipeline file; the command line wins. Paths given here \
+start from the current folder, those in the file from the file's.
+
+Ctrl-C stops the sources, finishes what is in flight and keeps it; a second one aborts. `FLOWGPU_LOG=debug` shows \
+what goes on inside.
+
+Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or the pipeline, 3 done with \
+rejects, 130 interrupted.";
+
+/// Runs.
+#[derive(Debug, clap::Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pipeline: PipelineArgs,
+
+    /// Stop after so many rows of each source
+    #[arg(long, value_name = "ROWS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "What is run")]
+    limit: Option<u64>,
+
+    /// Start from the beginning, whatever an earlier run has done
+    #[arg(long, help_heading = "What is run")]
+    fresh: bool,
+
+    /// How many rejected rows are too many: a count, or a part such as 5%
+    #[arg(long, value_name = "LIMIT", help_heading = "What is run")]
+    max_rejects: Option<Limit>,
+
+    /// Where models run: auto, cpu, cuda, or GPUs by number such as cuda:0,2
+    #[arg(long, value_name = "DEVICE", help_heading = "Where it is run")]
+    device: Option<Devices>,
+
+    /// Show no progress and no summary
+    #[arg(short, long, help_heading = "What is told")]
+    quiet: bool,
+
+    /// Write the run's figures to this file, as JSON
+    #[arg(long, value_name = "FILE.json", help_heading = "What is told")]
+    report: Option<PathBuf>,
+
+    /// Serve the run's figures to Prometheus; port 0 takes a free one
+    #[arg(long, value_name = "HOST:PORT", help_heading = "What is told")]
+    metrics_addr: Option<String>,
+}
+
+impl Run {
+    pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
+        let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
+        let telling = Telling::of(&loaded.document, self.report.clone());
+        let plan = Plan::make(Arc::new(loaded.graph), &Inventory::read(), &Replicate)?;
+        let graph = plan.graph.clone();
+        let report_file = telling.report.as_deref().map(ReportFile::create).transpose()?;
+        let metrics = telling.metrics_addr.as_deref().map(Metrics::bind).transpose()?;
+        if let Some(metrics) = &metrics {
+            output::tell(&format!("{}: figures for Prometheus at http://{}/metrics\n", graph.name, metrics.address()));
+        }
+        let cancel = Cancel::new();
+        let interrupts = Interrupts::watch(&graph.name, &cancel, &cx.above)?;
+        let report = self.execute(cx, plan, cancel, &telling, metrics);
+        drop(interrupts);
+        let saved = report_file.map_or(Ok(()), |file| file.finish(&report));
+        let code = conclude(&report, &graph, &telling);
+        match saved {
+            // The run's own end says more than a report that could not be written.
+            Err(failure) if code == exit::DONE || code == exit::REJECTS => Err(failure),
+            Err(failure) => {
+                failure.tell();
+                Ok(code)
+            }
+            Ok(()) => Ok(code),
+        }
+    }
+
+    /// What the command line puts over `run:` in the file.
+    fn options(&self) -> RunOptions {
+        RunOptions {
+            device: self.device.clone(),
+            max_rejects: self.max_rejects,
+            limit: self.limit,
+            metrics_addr: self.metrics_addr.clone(),
+            quiet: self.quiet.then_some(true),
+            ..RunOptions::default()
+        }
+    }
+
+    /// From the first thread to the last.
+    fn execute(
+        &self,
+        cx: &Context<'_>,
+        plan: Plan,
+        cancel: Cancel,
+        telling: &Telling,
+        metrics: Option<Metrics>,
+    ) -> Report {
+        let graph = plan.graph.clone();
+        let running = match Running::start(plan, cancel) {
+            Ok(running) => running,
+            Err(fault) => return never_started(&graph, fault),
+        };
+        let meter = Meter::of(&running);
+        // Dropped, and with that closed, when the run has ended.
+        let _serving = metrics.map(|metrics| metrics.serve(&running));
+        let progress = if telling.shows_progress(&graph) {
+            // A run is worth more than its display: without a thread for that it goes on unseen.
+            Progress::start(for_stderr(&cx.above), meter.snapshots()).ok()
+        } else {
+            None
+        };
+        let report = running.join();
+        if let Some(progress) = progress {
+            progress.finish();
+        }
+        report
+    }
+}
+
+/// What is told of the run, and where.
+struct Telling {
+    quiet: bool,
+    report: Option<PathBuf>,
+    metrics_addr: Option<String>,
+}
+
+impl Telling {
+    /// What the document says after the command line was put over it; `report` is the command line's own, which starts
+    /// from another folder.
+    fn of(document: &Document, report: Option<PathBuf>) -> Self {
+        let in_file = document.run.report.as_deref().map(|path| document.resolve(path));
+        Telling {
+            quiet: document.run.quiet.unwrap_or(false),
+            report: report.or(in_file),
+            metrics_addr: document.run.metrics_addr.clone(),
+        }
+    }
+
+    /// Bars and rows on one terminal would spoil each other.
+    fn shows_progress(&self, graph: &Graph) -> bool {
+        let rows_to_stdout = graph.sinks().any(|sink| graph.nodes[sink].node.writes(&graph.base).is_empty());
+        let both_on_screen =
+            rows_to_stdout && Terminal::stdout().cursor == Cursor::Moves && Terminal::stderr().cursor == Cursor::Moves;
+        !self.quiet && !both_on_screen
+    }
+}
+
+/// Says how the run ended.
+fn conclude(report: &Report, graph: &Graph, telling: &Telling) -> u8 {
+    let terminal = Terminal::stderr();
+    if report.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Closed) {
+        return exit::DONE;
+    }
+    output::tell(&ending::text(report, graph, telling.quiet, &terminal));
+    report.exit_code
+}
+
+/// The report of a run whose nodes could not be built.
+fn never_started(graph: &Graph, fault: Fault) -> Report {
+    Report {
+        name: graph.name.clone(),
+        outcome: engine::runtime::Outcome::Failed,
+        exit_code: crate::failure::fault_code(&fault),
+        seconds: 0.0,
+        rows_in: 0,
+        fault: Some(fault),
+        nodes: Vec::new(),
+        outputs: Vec::new(),
+        rejects: engine::runtime::RejectReport::default(),
+        accounts: Vec::new(),
+        bottleneck: None,
+    }
+}

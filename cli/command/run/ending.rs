@@ -1,0 +1,152 @@
+//! What a run says at its end.
+
+use std::env;
+use std::ffi::OsStr;
+use std::path::Path;
+use std::time::Duration;
+
+use engine::graph::Graph;
+use engine::graph::render::plain::for_terminal;
+use engine::node::Role;
+use engine::runtime::{NodeReport, Outcome, OutputReport, Report};
+
+use crate::failure::fault_text;
+use crate::pipeline::from_here;
+use crate::progress::human::percent;
+use crate::progress::{self, NodeLine, Output, RejectGroup, Summary, Terminal, Verdict, summary};
+
+/// Shares of time below this are not worth a word.
+const NOTEWORTHY: f64 = 0.05;
+
+/// The summary, and after it what needs to be done next, if anything does. Quiet leaves out the summary of a run that
+/// did what it should.
+pub(super) fn text(report: &Report, graph: &Graph, quiet: bool, terminal: &Terminal) -> String {
+    let mut text = String::new();
+    let started = !report.nodes.is_empty();
+    if started && !quiet {
+        text.push_str(&summary::text(&summary(report, graph), terminal));
+    }
+    if let Some(fault) = &report.fault {
+        text.push_str(&fault_text(fault, terminal));
+    }
+    if report.outcome == Outcome::Interrupted || (report.outcome == Outcome::Failed && started) {
+        text.push_str(&whereabouts(report, graph, terminal));
+    }
+    text
+}
+
+/// Where the unfinished outputs lie, and how to run again.
+fn whereabouts(report: &Report, graph: &Graph, terminal: &Terminal) -> String {
+    let lies: Vec<_> = report.outputs.iter().map(|output| format!("`{}`", here(&output.path, report, graph))).collect();
+    let lies = match &lies[..] {
+        [] => "no output was begun".to_owned(),
+        [one] => format!("the unfinished output is {one}"),
+        several => format!("the unfinished outputs are {}", several.join(", ")),
+    };
+    let line = format!("{}: {lies}; to run again: {}", graph.name, command_line(env::args_os()));
+    format!("{}\n", for_terminal(&line, terminal.charset))
+}
+
+/// The arguments as one would type them.
+fn command_line(args: impl Iterator<Item = impl AsRef<OsStr>>) -> String {
+    let quoted = |arg: &OsStr| {
+        let text = arg.to_string_lossy();
+        let plain = |c: char| c.is_alphanumeric() || "-_./=:,%@+".contains(c);
+        if !text.is_empty() && text.chars().all(plain) {
+            text.into_owned()
+        } else {
+            format!("'{}'", text.replace('\'', r"'\''"))
+        }
+    };
+    args.map(|arg| quoted(arg.as_ref())).collect::<Vec<_>>().join(" ")
+}
+
+/// An output's path as one can open it from here. Finished ones are called as the pipeline file calls them, unfinished
+/// ones by where they are.
+fn here(path: &str, report: &Report, graph: &Graph) -> String {
+    match report.outcome {
+        _ if path == "-" => "standard output".to_owned(),
+        Outcome::Done => from_here(&graph.base.join(path)).display().to_string(),
+        Outcome::Interrupted | Outcome::Failed => from_here(Path::new(path)).display().to_string(),
+    }
+}
+
+fn summary(report: &Report, graph: &Graph) -> Summary {
+    let rejects = report.rejects.by_code.iter().map(|(code, &rows)| RejectGroup { code: code.clone(), rows });
+    Summary {
+        name: report.name.clone(),
+        outcome: match report.outcome {
+            Outcome::Done => progress::Outcome::Done,
+            Outcome::Interrupted => progress::Outcome::Interrupted,
+            Outcome::Failed => progress::Outcome::Faulted,
+        },
+        elapsed: Duration::try_from_secs_f64(report.seconds).unwrap_or_default(),
+        rows: report.rows_in.saturating_sub(report.rejects.total),
+        rejects: rejects.collect(),
+        rejects_path: report.rejects.path.as_ref().map(|path| from_here(path).display().to_string()),
+        outputs: report.outputs.iter().map(|output| balanced(output, report, graph)).collect(),
+        nodes: report.nodes.iter().map(|node| line(node, report)).collect(),
+        verdict: verdict(report, graph),
+    }
+}
+
+fn balanced(output: &OutputReport, report: &Report, graph: &Graph) -> Output {
+    let account = report.accounts.iter().find(|account| account.node == output.node);
+    Output {
+        path: here(&output.path, report, graph),
+        rows: output.rows,
+        bytes: Some(output.bytes),
+        entered: account.map_or(output.rows, |account| account.entered),
+        rejected: account.map_or(0, |account| account.rejected),
+    }
+}
+
+fn line(node: &NodeReport, report: &Report) -> NodeLine {
+    NodeLine {
+        name: node.name.clone(),
+        kind: node.kind.clone(),
+        rows: node.rows_out,
+        rate: node.rows_per_second,
+        busy: node.shares.busy,
+        starved: node.shares.starved,
+        blocked: node.shares.blocked,
+        limits: report.bottleneck.as_ref().is_some_and(|bottleneck| bottleneck.node == node.name),
+        ..NodeLine::default()
+    }
+}
+
+fn verdict(report: &Report, graph: &Graph) -> Option<Verdict> {
+    let bottleneck = report.bottleneck.as_ref().filter(|_| report.rows_in > 0)?;
+    let node = report.nodes.iter().find(|node| node.name == bottleneck.node)?;
+    let busy = percent(bottleneck.shares.busy);
+    let mut why = format!("busy {busy} of the time");
+    // A model's threads are its own affair: the time of its jobs says nothing about them.
+    if node.threads > 1 && Role::of(&node.kind) != Some(Role::Infer) {
+        let used = (node.work_seconds / report.seconds.max(1e-9)).min(node.threads as f64);
+        why.push_str(&format!(", {used:.1} of {} threads on average", node.threads));
+    }
+    let models = graph.with_role(Role::Infer).map(|node_idx| graph.nodes[node_idx].name.as_str());
+    let waited = models
+        .filter(|name| *name != bottleneck.node)
+        .filter_map(|name| report.nodes.iter().find(|node| node.name == name));
+    for model in waited.filter(|model| model.shares.starved >= NOTEWORTHY) {
+        why.push_str(&format!("; `{}` waited {} of the time", model.name, percent(model.shares.starved)));
+    }
+    Some(Verdict {
+        node: bottleneck.node.clone(),
+        kind: bottleneck.kind.clone(),
+        why,
+        hints: vec![bottleneck.hint.clone()],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_pasted() {
+        let args = ["flowgpu", "run", "a b.yaml", "--set", "path=it's*.jpg", ""];
+        assert_eq!(command_line(args.iter()), r"flowgpu run 'a b.yaml' --set 'path=it'\''s*.jpg' ''");
+    }
+}

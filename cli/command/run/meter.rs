@@ -1,0 +1,162 @@
+//! The figures of a run as the display shows them: rates over the last seconds, and how much is done.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use engine::graph::{Graph, RowOrigin};
+use engine::node::Role;
+use engine::runtime::{RunStats, Running, Verdict};
+use engine::schedule::{Place, Room};
+
+use crate::progress::{NodeLine, Snapshot};
+
+/// Rates are over so much time: long enough for batches not to make them jump, short enough to show a change.
+const WINDOW: Duration = Duration::from_secs(5);
+/// Before this, no node can be said to limit the run.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Reads a run's figures.
+#[derive(Clone)]
+pub(super) struct Meter {
+    graph: Arc<Graph>,
+    stats: Arc<RunStats>,
+    rooms: Vec<Room>,
+    placement: Vec<Place>,
+}
+
+impl Meter {
+    /// A meter of a run.
+    pub(super) fn of(running: &Running) -> Self {
+        let plan = running.plan();
+        Meter {
+            graph: plan.graph.clone(),
+            stats: running.stats(),
+            rooms: plan.rooms.clone(),
+            placement: plan.placement.clone(),
+        }
+    }
+
+    /// A function that takes a snapshot each time it is called.
+    pub(super) fn snapshots(self) -> impl FnMut() -> Snapshot + Send + 'static {
+        let mut rates = Rates::default();
+        move || {
+            let elapsed = self.stats.start.elapsed();
+            let rows: Vec<u64> = self.stats.nodes.iter().map(|node| node.rows_out.load(Relaxed)).collect();
+            let rates = rates.note(elapsed, &rows);
+            self.snapshot(elapsed, &rates)
+        }
+    }
+
+    fn snapshot(&self, elapsed: Duration, rates: &[f64]) -> Snapshot {
+        let limiting = (elapsed >= SETTLED).then(|| Verdict::of(&self.graph, &self.stats, elapsed)).flatten();
+        let nodes = (0..self.graph.nodes.len()).map(|node_idx| {
+            let limits = limiting.as_ref().is_some_and(|verdict| verdict.node_idx == node_idx);
+            NodeLine { rate: rates[node_idx], limits, ..self.line(node_idx, elapsed) }
+        });
+        Snapshot {
+            name: self.graph.name.clone(),
+            elapsed,
+            total: self.stats.total(),
+            done: done(&self.graph, &self.stats),
+            rejects: self.stats.rejects.load(Relaxed),
+            nodes: nodes.collect(),
+        }
+    }
+
+    fn line(&self, node_idx: usize, elapsed: Duration) -> NodeLine {
+        let (node, figures) = (&self.graph.nodes[node_idx], &self.stats.nodes[node_idx]);
+        let shares = figures.shares(elapsed);
+        let is_source = node.kind.role() == Role::Source;
+        NodeLine {
+            name: node.name.clone(),
+            kind: node.kind.name().to_owned(),
+            device: self.placement.iter().find(|place| place.node == node_idx).map(|place| place.device.clone()),
+            rows: figures.rows_out.load(Relaxed),
+            queue_len: figures.queue.load(Relaxed) as u64,
+            queue_cap: if is_source { 0 } else { self.rooms[node_idx].queue_batches as u64 },
+            busy: shares.busy,
+            starved: shares.starved,
+            blocked: shares.blocked,
+            ..NodeLine::default()
+        }
+    }
+}
+
+/// Rows that are through, of those that the sources give: those of each source that the slowest of the sinks behind it
+/// has written, and the rejects.
+///
+/// A sink behind several sources, or one that gets a row once for each branch of a union, counts by the share that it
+/// has written of all that has set out for it. Sinks of rejects alone do not count: a reject is done when it is one.
+fn done(graph: &Graph, stats: &RunStats) -> u64 {
+    let n_sources = graph.with_role(Role::Source).count();
+    let mut least_share = vec![None::<f64>; n_sources];
+    for sink in graph.sinks() {
+        let mut set_out = 0u64;
+        let mut sources = BTreeSet::new();
+        for (origin, &times) in &graph.nodes[sink].origins {
+            if let RowOrigin::Source(source) = *origin {
+                set_out += stats.listed(source) * u64::from(times);
+                sources.insert(source as usize);
+            }
+        }
+        let written = stats.nodes[sink].rows_out.load(Relaxed);
+        let share = if set_out == 0 { 0.0 } else { written as f64 / set_out as f64 };
+        for source in sources {
+            let least = least_share[source].get_or_insert(share);
+            *least = least.min(share);
+        }
+    }
+    let listed = |source: usize| stats.listed(u32::try_from(source).unwrap_or(u32::MAX));
+    let n_listed: u64 = (0..n_sources).map(listed).sum();
+    let written = least_share.iter().enumerate().map(|(source, share)| share.unwrap_or(0.0) * listed(source) as f64);
+    let n_written = written.sum::<f64>().round() as u64;
+    (n_written + stats.rejects.load(Relaxed)).min(n_listed)
+}
+
+/// Counts of the last seconds.
+#[derive(Default)]
+struct Rates {
+    seen: VecDeque<(Duration, Vec<u64>)>,
+}
+
+impl Rates {
+    /// Takes note of the counts at a time, and gives each one's increase in a second over the window.
+    fn note(&mut self, now: Duration, counts: &[u64]) -> Vec<f64> {
+        self.seen.push_back((now, counts.to_vec()));
+        // The last one from before the window stays, so that the window is always spanned.
+        while self.seen.get(1).is_some_and(|second| second.0 + WINDOW <= now) {
+            self.seen.pop_front();
+        }
+        let Some((then, before)) = self.seen.front() else { return vec![0.0; counts.len()] };
+        let seconds = if now == *then { now.as_secs_f64() } else { (now - *then).as_secs_f64() };
+        let rate = |(&count, &before): (&u64, &u64)| {
+            if seconds > 0.0 { count.saturating_sub(before) as f64 / seconds } else { 0.0 }
+        };
+        counts.iter().zip(before).map(rate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_over_the_last_seconds_only() {
+        let mut rates = Rates::default();
+        for second in 0..=20 {
+            rates.note(Duration::from_secs(second), &[second * 100]);
+        }
+        assert_eq!(rates.note(Duration::from_secs(21), &[2_100]), [100.0]);
+        for second in 22..=40 {
+            rates.note(Duration::from_secs(second), &[2_100]);
+        }
+        assert_eq!(rates.note(Duration::from_secs(41), &[2_100]), [0.0]);
+    }
+
+    #[test]
+    fn the_first_count_is_no_rate() {
+        assert_eq!(Rates::default().note(Duration::ZERO, &[7]), [0.0]);
+    }
+}
