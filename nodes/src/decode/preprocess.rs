@@ -11,7 +11,6 @@ const MAX_SIDE: u32 = 65_535;
 
 /// How a picture becomes the pixels that a model gets: resized, then cropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Preprocess {
     /// The size before the crop. A number: the shorter side becomes this long and the longer one follows. `[width, height]`:
     /// exactly this size, whatever the shape. Left out: the picture keeps its size.

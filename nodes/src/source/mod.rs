@@ -1,1 +1,3 @@
 //! Where rows come from.
+
+pub mod synthetic_image;
