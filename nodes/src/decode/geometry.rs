@@ -28,10 +28,22 @@ impl Geometry {
         };
         let Some(Crop { width, height }) = options.crop else {
             let kept = resized.map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-            return Self { resized, origin: [0; 2], kept, place: [0; 2], out: resized };
+            return Self {
+                resized,
+                origin: [0; 2],
+                kept,
+                place: [0; 2],
+                out: resized,
+            };
         };
         let crop = [width, height];
-        let mut geometry = Self { resized, origin: [0; 2], kept: crop, place: [0; 2], out: crop.map(u64::from) };
+        let mut geometry = Self {
+            resized,
+            origin: [0; 2],
+            kept: crop,
+            place: [0; 2],
+            out: crop.map(u64::from),
+        };
         for axis in 0..2 {
             let (have, want) = (resized[axis], u64::from(crop[axis]));
             if have < want {
@@ -49,7 +61,11 @@ impl Geometry {
 fn shorter([width, height]: [u64; 2], side: u64) -> [u64; 2] {
     let (short, long) = (width.min(height), width.max(height));
     let longer = ((side * long) as f64 / short as f64) as u64;
-    if width <= height { [side, longer] } else { [longer, side] }
+    if width <= height {
+        [side, longer]
+    } else {
+        [longer, side]
+    }
 }
 
 /// Half of it; a half is rounded to the even neighbour.
@@ -64,7 +80,15 @@ mod tests {
     use crate::decode::preprocess::{Crop, Resize};
 
     fn of(size: [u32; 2], resize: Option<Resize>, crop: Option<Crop>) -> Geometry {
-        Geometry::of(size[0], size[1], &Preprocess { resize, crop, ..Preprocess::default() })
+        Geometry::of(
+            size[0],
+            size[1],
+            &Preprocess {
+                resize,
+                crop,
+                ..Preprocess::default()
+            },
+        )
     }
 
     // The expectations are what torchvision 0.30's `Resize` and `CenterCrop` do by their formulas, computed in Python.
@@ -77,16 +101,20 @@ mod tests {
             ([1, 1000], 256, [256, 256_000]),
             ([1000, 3], 7, [2333, 7]),
         ] {
-            assert_eq!(of(size, Some(Resize::Shorter(side)), None).resized, expected, "{size:?} → {side}");
+            assert_eq!(
+                of(size, Some(Resize::Shorter(side)), None).resized,
+                expected,
+                "{size:?} → {side}"
+            );
         }
     }
 
     #[test]
     fn the_crop_is_centred_and_halves_go_to_the_even_side() {
         for (size, crop, origin) in [
-            ([341, 256], 224, [58, 16]),   // 58.5 → 58
-            ([343, 256], 224, [60, 16]),   // 59.5 → 60
-            ([225, 227], 224, [0, 2]),     // 0.5 → 0, 1.5 → 2
+            ([341, 256], 224, [58, 16]), // 58.5 → 58
+            ([343, 256], 224, [60, 16]), // 59.5 → 60
+            ([225, 227], 224, [0, 2]),   // 0.5 → 0, 1.5 → 2
         ] {
             let got = of(size, None, Some(Crop::square(crop)));
             assert_eq!(got.origin, origin, "{size:?}");
@@ -96,7 +124,23 @@ mod tests {
 
     #[test]
     fn a_picture_smaller_than_the_crop_lies_in_its_middle() {
-        let got = of([5, 300], None, Some(Crop { width: 10, height: 200 }));
-        assert_eq!(got, Geometry { resized: [5, 300], origin: [0, 50], kept: [5, 200], place: [2, 0], out: [10, 200] });
+        let got = of(
+            [5, 300],
+            None,
+            Some(Crop {
+                width: 10,
+                height: 200,
+            }),
+        );
+        assert_eq!(
+            got,
+            Geometry {
+                resized: [5, 300],
+                origin: [0, 50],
+                kept: [5, 200],
+                place: [2, 0],
+                out: [10, 200]
+            }
+        );
     }
 }
