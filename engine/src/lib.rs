@@ -7,10 +7,10 @@
 //! [`node`]. Inside the engine each module imports only those listed before it:
 //! `data`, `node`, `config`, `graph`, `schedule`, `worker`, `runtime`.
 
-pub mod data;
-pub mod node;
 pub mod config;
+pub mod data;
 pub mod graph;
+pub mod node;
+pub mod runtime;
 pub mod schedule;
 pub mod worker;
-pub mod runtime;

@@ -1,1 +1,25 @@
-//! What a node is: the traits that kinds implement, and the registry that lists them.
+//! What a node is: the traits that kinds implement, what they are told, and the registry that lists them.
+//!
+//! A kind is one type: its fields are the options of `with`, its docs are the manual, [`NodeKind::spec`] says what it
+//! makes of its inputs' columns and [`NodeKind::build`] makes the thing that runs. The receiver of each running trait is
+//! its concurrency contract: `&self` is called from many threads at once, `&mut self` from one. The runtime, not the
+//! node, does parallelism, order, timing, catching of panics and rejects.
+
+mod cancel;
+mod context;
+mod fault;
+pub mod harness;
+mod kind;
+mod model;
+mod registry;
+mod spec;
+mod stage;
+
+pub use cancel::Cancel;
+pub use context::{BuildCx, SpecCx};
+pub use fault::{Fault, FaultKind};
+pub use kind::{Advice, NodeKind, Role};
+pub use model::{LoadModel, Model, ModelError};
+pub use registry::{Kind, KindRef, Node, Registry};
+pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};
+pub use stage::{Count, Fetch, Fold, InferStage, Item, List, Published, RowMap, Sink, SinkPos, SourceStage, Stage};

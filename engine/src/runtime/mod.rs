@@ -1,1 +1,38 @@
-//! `Plan` to `Running` to `Report`: threads, queues, order, rejects, cancellation.
+//! `Plan` to [`Running`] to [`Report`]: threads, queues, order, rejects, cancellation.
+//!
+//! One thread drives each node; the work itself runs on three pools (reading, rows, models). Two rules carry the rest:
+//!
+//! - **Every edge is in order.** A message has rows in the order of their positions and a watermark: every row before it
+//!   has been seen. A row that was rejected is a hole that the watermark passes over. So merging needs only positions.
+//! - **Rejects travel with the rows**, beside them in the same messages, to every sink on their path. So each sink knows
+//!   by itself that what came in is what it wrote and what was rejected.
+//!
+//! This module knows no kind of node, no model and no file format.
+
+mod accounting;
+mod exit;
+mod fold;
+mod infer;
+mod merge;
+mod message;
+mod outlets;
+mod parallel;
+mod pools;
+mod project;
+mod queue;
+mod rejects;
+mod report;
+mod row_task;
+mod running;
+mod shared;
+mod sink;
+mod source;
+mod stats;
+mod verdict;
+mod window;
+
+pub use exit::Exit;
+pub use report::{NodeReport, OutputReport, Outcome, RejectReport, Report, SinkAccount};
+pub use running::Running;
+pub use stats::{NodeStats, RunStats, Shares};
+pub use verdict::Verdict;

@@ -7,11 +7,12 @@
 //! Promises: the pixels that Pillow's `convert("RGB")`, `exif_transpose` and `resize` and torchvision's `CenterCrop` give, within
 //! the tolerance that each codec's tests state; a typed error with a stable code for every input that is no picture.
 //!
-//! Nothing in here knows of rows, graphs or threads.
+//! [`image`] is the kind; nothing else in here knows of rows, graphs or threads.
 
 pub mod codec;
 pub mod error;
 pub mod geometry;
+pub mod image;
 pub mod orientation;
 pub mod pixels;
 pub mod preprocess;

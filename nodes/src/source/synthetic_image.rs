@@ -6,22 +6,14 @@
 use image::ExtendedColorType;
 use image::codecs::jpeg::JpegEncoder;
 
-/// Picture number `index` of the series `seed`, as a JPEG file. Sides of 0 are taken as 1.
-pub fn jpeg(index: u64, width: u16, height: u16, seed: u64) -> Vec<u8> {
-    let (width, height) = (width.max(1), height.max(1));
-    let pixels = paint(
-        &mut Dice::new(seed, index),
-        usize::from(width),
-        usize::from(height),
-    );
+/// Picture number `index` of the series `seed`, as a JPEG file. Sides outside what the format holds, 1 to 65,535, are brought
+/// within.
+pub fn jpeg(index: u64, width: u32, height: u32, seed: u64) -> Vec<u8> {
+    let [width, height] = [width, height].map(|side| side.clamp(1, u32::from(u16::MAX)));
+    let pixels = paint(&mut Dice::new(seed, index), width as usize, height as usize);
     let mut file = Vec::with_capacity(pixels.len() / 8 + 1024);
     JpegEncoder::new_with_quality(&mut file, QUALITY)
-        .encode(
-            &pixels,
-            u32::from(width),
-            u32::from(height),
-            ExtendedColorType::Rgb8,
-        )
+        .encode(&pixels, width, height, ExtendedColorType::Rgb8)
         .expect("a Vec takes every byte, and the sides fit the format");
     file
 }
@@ -74,9 +66,7 @@ fn wave(dice: &mut Dice, n: usize, height: i32) -> Vec<i32> {
     let bends = 0.5 + dice.below(300) as f32 / 100.0;
     let phase = dice.below(628) as f32 / 100.0;
     let step = bends * std::f32::consts::TAU / n as f32;
-    (0..n)
-        .map(|place| ((place as f32 * step + phase).sin() * height as f32) as i32)
-        .collect()
+    (0..n).map(|place| ((place as f32 * step + phase).sin() * height as f32) as i32).collect()
 }
 
 /// A rectangle or an ellipse.
@@ -91,10 +81,7 @@ impl Shape {
     fn throw(dice: &mut Dice, width: usize, height: usize) -> Self {
         let half = |dice: &mut Dice, side: usize| 1 + dice.below(side as u64 / 5 + 1) as i32;
         Self {
-            center: (
-                dice.below(width as u64) as i32,
-                dice.below(height as u64) as i32,
-            ),
+            center: (dice.below(width as u64) as i32, dice.below(height as u64) as i32),
             half: (half(dice, width), half(dice, height)),
             round: dice.below(3) > 0,
             color: std::array::from_fn(|_| dice.below(200) as i32),
@@ -107,11 +94,7 @@ impl Shape {
         if away > 1.0 {
             return (0, 0);
         }
-        let reach = if self.round {
-            (1.0 - away * away).sqrt()
-        } else {
-            1.0
-        };
+        let reach = if self.round { (1.0 - away * away).sqrt() } else { 1.0 };
         let reach = (reach * self.half.0 as f32) as i32;
         let inside = |x: i32| (x.max(0) as usize).min(width);
         (inside(self.center.0 - reach), inside(self.center.0 + reach))
@@ -149,7 +132,7 @@ mod tests {
     fn pictures_decode_at_the_size_that_was_asked_for() {
         for (width, height) in [(500, 375), (64, 64), (1, 1), (1, 40), (33, 7)] {
             let picture = decode(&jpeg(3, width, height, 7), Limits::default()).unwrap();
-            let expected = (Format::Jpeg, u32::from(width), u32::from(height));
+            let expected = (Format::Jpeg, width, height);
             assert_eq!((picture.format, picture.width, picture.height), expected);
         }
     }
@@ -166,10 +149,7 @@ mod tests {
     fn they_weigh_what_photographs_of_their_size_weigh() {
         for index in 0..8 {
             let bytes = jpeg(index, 500, 375, 0).len();
-            assert!(
-                (30_000..=60_000).contains(&bytes),
-                "picture {index} has {bytes} bytes"
-            );
+            assert!((30_000..=60_000).contains(&bytes), "picture {index} has {bytes} bytes");
         }
     }
 }

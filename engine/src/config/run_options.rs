@@ -1,0 +1,93 @@
+//! What `run:` may say, and the command line over it.
+
+use std::num::NonZeroUsize;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Devices, Limit, Size};
+
+/// How a pipeline is run. What is left out is for the engine to choose.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RunOptions {
+    /// Where models run: `auto`, `cpu`, `cuda`, or GPUs by number such as `cuda:0,2`.
+    pub device: Option<Devices>,
+    /// How many rejected rows are too many, as a count or as a fraction of all rows; then the run ends with a fault.
+    pub max_rejects: Option<Limit>,
+    /// The file for rejected rows, by default `<name>.rejects.jsonl` in the folder of the first file sink.
+    pub rejects: Option<String>,
+    /// Stop after so many rows of each source.
+    #[schemars(range(min = 1))]
+    pub limit: Option<u64>,
+    /// A file for the run's figures, as JSON.
+    pub report: Option<String>,
+    /// Serve the run's figures to Prometheus at this `host:port`.
+    pub metrics_addr: Option<String>,
+    /// Show no progress.
+    pub quiet: Option<bool>,
+    /// How many threads each pool has.
+    pub threads: Option<Threads>,
+    /// How much memory the rows between nodes may take, all queues together.
+    pub queue_memory: Option<Size>,
+}
+
+/// How many threads each pool has; by default what the processor has to give.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Threads {
+    /// Threads that read files.
+    pub io: Option<NonZeroUsize>,
+    /// Threads that decode and transform rows.
+    pub rows: Option<NonZeroUsize>,
+    /// Threads that models on the CPU compute with.
+    pub model: Option<NonZeroUsize>,
+}
+
+impl RunOptions {
+    /// These options with those that `given` has in their place.
+    #[must_use]
+    pub fn overridden_by(self, given: Self) -> Self {
+        let threads = match (self.threads, given.threads) {
+            (Some(own), Some(given)) => Some(Threads {
+                io: given.io.or(own.io),
+                rows: given.rows.or(own.rows),
+                model: given.model.or(own.model),
+            }),
+            (own, given) => given.or(own),
+        };
+        Self {
+            device: given.device.or(self.device),
+            max_rejects: given.max_rejects.or(self.max_rejects),
+            rejects: given.rejects.or(self.rejects),
+            limit: given.limit.or(self.limit),
+            report: given.report.or(self.report),
+            metrics_addr: given.metrics_addr.or(self.metrics_addr),
+            quiet: given.quiet.or(self.quiet),
+            threads,
+            queue_memory: given.queue_memory.or(self.queue_memory),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_given_wins_and_the_rest_stays() {
+        let file: RunOptions =
+            serde_yaml::from_str("{limit: 5, device: cpu, threads: {io: 2, rows: 3}}")
+                .expect("options");
+        let given: RunOptions =
+            serde_yaml::from_str("{limit: 7, threads: {rows: 4}}").expect("options");
+        let both = file.overridden_by(given);
+        assert_eq!(both.limit, Some(7));
+        assert_eq!(both.device, Some(Devices::Cpu));
+        let threads = both.threads.expect("threads");
+        assert_eq!(
+            (threads.io, threads.rows),
+            (NonZeroUsize::new(2), NonZeroUsize::new(4))
+        );
+    }
+}

@@ -1,0 +1,121 @@
+//! The trait that each kind of node implements.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+
+use super::{BuildCx, Fault, NodeSpec, SpecCx, SpecError, Stage};
+
+/// What a kind is for; the word before the dot in its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Gives rows.
+    Source,
+    /// From bytes to tensors.
+    Decode,
+    /// Puts rows together.
+    Batch,
+    /// Runs a model.
+    Infer,
+    /// Other work on rows.
+    Transform,
+    /// Takes rows out.
+    Sink,
+}
+
+impl Role {
+    /// The role of a kind by its name, `None` if the name has none.
+    pub fn of(kind: &str) -> Option<Role> {
+        Some(match kind.split('.').next()? {
+            "source" => Role::Source,
+            "decode" => Role::Decode,
+            "batch" => Role::Batch,
+            "infer" => Role::Infer,
+            "transform" => Role::Transform,
+            "sink" => Role::Sink,
+            _ => return None,
+        })
+    }
+
+    /// The word in names of kinds.
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Source => "source",
+            Role::Decode => "decode",
+            Role::Batch => "batch",
+            Role::Infer => "infer",
+            Role::Transform => "transform",
+            Role::Sink => "sink",
+        }
+    }
+}
+
+/// What a node wants of those before it: a model its preprocessing. Opaque to the engine, which only finds who gives it
+/// to whom and whether two givers agree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// The wish, in the form that the kinds concerned agree on.
+    pub value: serde_json::Value,
+    /// The same in words, for messages.
+    pub text: String,
+}
+
+/// A kind of node: its options, what it does to columns, and how it is built.
+///
+/// The type's doc comment is the kind's manual, those of its fields are its options' (in the JSON Schema and in
+/// `flowgpu nodes`). Derive `JsonSchema`, and `Deserialize` with `deny_unknown_fields`.
+pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'static {
+    /// The name in pipeline files: `decode.image`.
+    const NAME: &'static str;
+    /// A node of this kind as one would write it, in YAML, for the manual.
+    const EXAMPLE: &'static str;
+
+    /// What the node makes of its inputs' columns. Pure, except that it may read what `with` names beside the data:
+    /// a model's header, a file of labels.
+    ///
+    /// # Errors
+    /// A mistake in the options, or inputs that do not fit.
+    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError>;
+
+    /// The thing that runs.
+    ///
+    /// # Errors
+    /// What cannot be: a missing file, a path that may not be written.
+    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault>;
+
+    /// What this node wants of those before it.
+    ///
+    /// # Errors
+    /// A mistake in the options.
+    fn advice(&self, _base: &Path) -> Result<Option<Advice>, SpecError> {
+        Ok(None)
+    }
+
+    /// Whether this node asks for the advice of those behind it (`preset: model`).
+    fn asks_advice(&self) -> bool {
+        false
+    }
+
+    /// For kinds that read batches: the size wanted, so that a batch node is put before them where there is none.
+    fn batch_size(&self) -> Option<usize> {
+        None
+    }
+
+    /// Whether several inputs are merged row by row into one (a join) instead of following each other (a union).
+    fn joins(&self) -> bool {
+        false
+    }
+
+    /// The final paths of the files that the node writes.
+    fn writes(&self, _base: &Path) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Whether the node reads the file `path`, which another one writes.
+    fn reads(&self, _base: &Path, _path: &Path) -> bool {
+        false
+    }
+}

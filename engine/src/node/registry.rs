@@ -1,0 +1,159 @@
+//! The list of kinds, as values: what the engine knows of a kind without knowing its type.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use super::{Advice, BuildCx, Fault, NodeKind, NodeSpec, Role, SpecCx, SpecError, Stage};
+
+/// A node's options, parsed: what it does, behind a type that all kinds share. The methods are those of [`NodeKind`].
+pub trait Node: fmt::Debug + Send + Sync {
+    /// See [`NodeKind::spec`].
+    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError>;
+    /// See [`NodeKind::build`].
+    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault>;
+    /// See [`NodeKind::advice`].
+    fn advice(&self, base: &Path) -> Result<Option<Advice>, SpecError>;
+    /// See [`NodeKind::asks_advice`].
+    fn asks_advice(&self) -> bool;
+    /// See [`NodeKind::batch_size`].
+    fn batch_size(&self) -> Option<usize>;
+    /// See [`NodeKind::joins`].
+    fn joins(&self) -> bool;
+    /// See [`NodeKind::writes`].
+    fn writes(&self, base: &Path) -> Vec<PathBuf>;
+    /// See [`NodeKind::reads`].
+    fn reads(&self, base: &Path, path: &Path) -> bool;
+}
+
+impl<K: NodeKind> Node for K {
+    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
+        NodeKind::spec(self, cx)
+    }
+    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
+        NodeKind::build(self, cx)
+    }
+    fn advice(&self, base: &Path) -> Result<Option<Advice>, SpecError> {
+        NodeKind::advice(self, base)
+    }
+    fn asks_advice(&self) -> bool {
+        NodeKind::asks_advice(self)
+    }
+    fn batch_size(&self) -> Option<usize> {
+        NodeKind::batch_size(self)
+    }
+    fn joins(&self) -> bool {
+        NodeKind::joins(self)
+    }
+    fn writes(&self, base: &Path) -> Vec<PathBuf> {
+        NodeKind::writes(self, base)
+    }
+    fn reads(&self, base: &Path, path: &Path) -> bool {
+        NodeKind::reads(self, base, path)
+    }
+}
+
+type Parse = fn(serde_yaml::Value) -> Result<Box<dyn Node>, String>;
+
+/// A kind of node: its name, its manual, and how its options become a node.
+pub struct Kind {
+    name: &'static str,
+    role: Role,
+    schema: Value,
+    example: &'static str,
+    parse: Parse,
+}
+
+impl Kind {
+    /// The kind that `K` implements.
+    ///
+    /// # Panics
+    /// If its name does not begin with a role: the list of kinds is ours.
+    pub fn of<K: NodeKind>() -> Self {
+        let settings = SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None);
+        let schema = settings.into_generator().into_root_schema_for::<K>();
+        Kind {
+            name: K::NAME,
+            role: Role::of(K::NAME).expect("a kind's name begins with its role"),
+            schema: schema.to_value(),
+            example: K::EXAMPLE,
+            parse: |with| match serde_yaml::with::singleton_map_recursive::deserialize::<K, _>(with) {
+                Ok(node) => Ok(Box::new(node)),
+                Err(error) => Err(error.to_string()),
+            },
+        }
+    }
+
+    /// The name in pipeline files.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What it is for.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// The JSON Schema of its options, with their docs.
+    pub fn schema(&self) -> &Value {
+        &self.schema
+    }
+
+    /// A node of this kind as one would write it.
+    pub fn example(&self) -> &'static str {
+        self.example
+    }
+
+    /// A node from its options, which were checked against the schema.
+    ///
+    /// # Errors
+    /// What the schema could not say.
+    pub fn parse(&self, with: serde_yaml::Value) -> Result<Box<dyn Node>, String> {
+        (self.parse)(with)
+    }
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Kind({})", self.name)
+    }
+}
+
+/// A kind, shared.
+pub type KindRef = std::sync::Arc<Kind>;
+
+/// The kinds that a program knows, in the order in which they were listed.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    kinds: IndexMap<&'static str, KindRef>,
+}
+
+impl Registry {
+    /// No kinds.
+    pub fn new() -> Self {
+        Registry::default()
+    }
+
+    /// Adds the kind that `K` implements.
+    ///
+    /// # Panics
+    /// If there is one of that name.
+    pub fn with<K: NodeKind>(mut self) -> Self {
+        let before = self.kinds.insert(K::NAME, KindRef::new(Kind::of::<K>()));
+        assert!(before.is_none(), "two kinds are called `{}`", K::NAME);
+        self
+    }
+
+    /// The kind called `name`.
+    pub fn get(&self, name: &str) -> Option<&KindRef> {
+        self.kinds.get(name)
+    }
+
+    /// All kinds.
+    pub fn iter(&self) -> impl Iterator<Item = &KindRef> {
+        self.kinds.values()
+    }
+}

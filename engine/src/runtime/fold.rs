@@ -1,0 +1,92 @@
+//! Nodes that keep rows back: one thread, in order.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crossbeam_channel::RecvTimeoutError;
+
+use super::exit::{Exit, Step};
+use super::message::Message;
+use super::outlets::Outlets;
+use super::project::project;
+use super::queue::Receiver;
+use super::shared::Me;
+use super::stats::NodeStats;
+use crate::data::{Batch, RowPos};
+use crate::node::Fold;
+
+/// A stage that folds.
+pub(super) struct Folding {
+    pub(super) me: Me,
+    pub(super) fold: Box<dyn Fold>,
+    pub(super) input: Receiver<Message>,
+    pub(super) outlets: Outlets,
+}
+
+impl Folding {
+    /// Runs until the input ends.
+    pub(super) fn run(mut self) -> Exit {
+        match self.drive() {
+            Ok(()) => self.outlets.end(),
+            Err(exit) => exit,
+        }
+    }
+
+    fn drive(&mut self) -> Step {
+        let mut seen = RowPos::start_of(0);
+        loop {
+            let start = Instant::now();
+            let packet = match self.fold.deadline() {
+                None => self.input.channel().recv().map_err(|_| RecvTimeoutError::Disconnected),
+                Some(deadline) => self.input.channel().recv_deadline(deadline),
+            };
+            NodeStats::add_time(&self.me.stats.starved, start);
+            let packet = match packet {
+                Ok(packet) => packet,
+                Err(RecvTimeoutError::Disconnected) => return Err(Exit::Cancelled),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.flush(seen)?;
+                    continue;
+                }
+            };
+            self.me.stats.queue.store(self.input.len(), Ordering::Relaxed);
+            let Some(message) = self.input.took(packet) else {
+                return self.flush(seen);
+            };
+            seen = message.upto;
+            self.push(message)?;
+        }
+    }
+
+    fn push(&mut self, message: Message) -> Step {
+        let start = Instant::now();
+        let mut out = Vec::new();
+        if let Some(batch) = message.batch {
+            self.me.stats.rows_in.fetch_add(batch.n_rows() as u64, Ordering::Relaxed);
+            self.fold.push(batch, &mut out)?;
+        }
+        NodeStats::add_time(&self.me.stats.work, start);
+        let mut passed = message.rejects;
+        for batch in out {
+            self.emit(batch, std::mem::take(&mut passed), message.upto)?;
+        }
+        let upto = self.fold.held().map_or(message.upto, |held| held.min(message.upto));
+        self.outlets.emit(None, passed, Vec::new(), upto)
+    }
+
+    fn flush(&mut self, seen: RowPos) -> Step {
+        let mut out = Vec::new();
+        self.fold.flush(&mut out)?;
+        for batch in out {
+            self.emit(batch, Vec::new(), seen)?;
+        }
+        self.outlets.emit(None, Vec::new(), Vec::new(), seen)
+    }
+
+    /// The watermark after a batch is just behind its last row, or as far as the input if nothing is held.
+    fn emit(&mut self, batch: Batch, passed: Vec<std::sync::Arc<crate::data::RejectRow>>, seen: RowPos) -> Step {
+        let batch = project(&self.me.node().spec, &[&batch], Vec::new());
+        let upto = batch.positions().last().map_or(seen, |last| last.next()).min(seen);
+        self.outlets.emit(Some(batch), passed, Vec::new(), upto)
+    }
+}

@@ -1,0 +1,259 @@
+//! Work on many threads, with results in order: the stage behind sources and row maps.
+//!
+//! The input comes in chunks. A chunk is cut into grains that take long enough to be worth a hand-over and are small
+//! enough to keep all threads at work; the size follows from what the rows before took, in time and in bytes. Grains
+//! run on a pool, side by side; a slow one holds back only the emission of those behind it, not their work.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver as Channel, Sender as ChannelSender, select, unbounded};
+
+use super::exit::{Exit, Step};
+use super::outlets::Outlets;
+use super::pools::Spawner;
+use super::queue::{Packet, Receiver};
+use super::shared::Me;
+use super::stats::{NodeStats, nanos};
+use super::window::Window;
+use crate::data::{Batch, RejectRow, RowPos};
+use crate::node::Fault;
+use crate::schedule::Room;
+
+/// A grain is to take about this long: a hand-over costs a hundredth of it.
+const GRAIN_NANOS: f64 = 500_000.0;
+/// A grain is to give about as many bytes at most, so that queues bounded in bytes have something to bound.
+const GRAIN_BYTES: f64 = 1_048_576.0;
+/// Rows of a grain at most.
+pub(super) const GRAIN_ROWS: usize = 1024;
+
+/// What a stage does to a piece of its input.
+pub(super) trait Task: Send + Sync + 'static {
+    /// A chunk of input.
+    type Input: Chunk;
+    /// Works on the rows `range` of `input`, on a thread of the pool.
+    fn run(&self, input: &Self::Input, range: Range<usize>) -> Result<Grain, Fault>;
+}
+
+/// A chunk of input rows.
+pub(super) trait Chunk: Send + Sync + 'static {
+    fn n_rows(&self) -> usize;
+    /// The watermark when all its rows before `row_idx` are done and that row is not.
+    fn upto(&self, row_idx: usize) -> RowPos;
+    /// Rejects of nodes before, which travel along.
+    fn take_rejects(&mut self) -> Vec<Arc<RejectRow>>;
+}
+
+/// What came of a piece.
+pub(super) struct Grain {
+    pub(super) batch: Option<Batch>,
+    pub(super) rejects: Vec<Arc<RejectRow>>,
+}
+
+struct Finished {
+    grain: Grain,
+    passed: Vec<Arc<RejectRow>>,
+    upto: RowPos,
+    bytes: usize,
+}
+
+/// One grain's end, as a thread of the pool reports it.
+struct Report {
+    number: u64,
+    n_rows: usize,
+    nanos: u64,
+    outcome: Result<Grain, Exit>,
+}
+
+/// A stage of parallel work.
+pub(super) struct Parallel<T: Task> {
+    pub(super) me: Me,
+    pub(super) task: Arc<T>,
+    pub(super) input: Receiver<T::Input>,
+    pub(super) outlets: Outlets,
+    pub(super) spawner: Spawner,
+    pub(super) threads: usize,
+    pub(super) room: Room,
+    /// Whether waiting for input is this node's own work: a source waits for its listing.
+    pub(super) waiting: Waiting,
+}
+
+/// What waiting for input counts as.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// The node before is too slow.
+    Starved,
+    /// This node is at work.
+    Work,
+}
+
+struct State<I> {
+    window: Window<Finished>,
+    /// Passed rejects and watermarks of grains that are under way, by number.
+    pending: std::collections::HashMap<u64, (Vec<Arc<RejectRow>>, RowPos, usize)>,
+    bytes: usize,
+    current: Option<(Arc<I>, usize, Vec<Arc<RejectRow>>)>,
+    pace: Pace,
+    ended: bool,
+}
+
+impl<T: Task> Parallel<T> {
+    /// Runs until the input ends.
+    pub(super) fn run(mut self) -> Exit {
+        match self.drive() {
+            Ok(()) => self.outlets.end(),
+            Err(exit) => exit,
+        }
+    }
+
+    fn drive(&mut self) -> Step {
+        let (reports, reported) = unbounded();
+        let mut state = State {
+            window: Window::new(),
+            pending: std::collections::HashMap::new(),
+            bytes: 0,
+            current: None,
+            pace: Pace::default(),
+            ended: false,
+        };
+        loop {
+            while let Ok(report) = reported.try_recv() {
+                self.finish(&mut state, report)?;
+            }
+            if let Some(finished) = state.window.pop() {
+                state.bytes -= finished.bytes;
+                self.outlets.emit(finished.grain.batch, finished.passed, finished.grain.rejects, finished.upto)?;
+                continue;
+            }
+            if state.current.is_some() && self.has_room(&state) {
+                self.dispatch(&mut state, &reports);
+                continue;
+            }
+            if state.ended && state.current.is_none() && state.window.is_empty() {
+                return Ok(());
+            }
+            self.wait(&mut state, &reported)?;
+        }
+    }
+
+    fn has_room(&self, state: &State<T::Input>) -> bool {
+        let n_under_way = state.window.len();
+        n_under_way < self.threads
+            || (n_under_way < self.room.window && state.bytes + state.pace.grain_bytes() <= self.room.window_bytes)
+    }
+
+    /// Cuts the next grain off the current chunk and hands it to the pool.
+    fn dispatch(&self, state: &mut State<T::Input>, reports: &ChannelSender<Report>) {
+        let Some((input, start, passed)) = state.current.take() else { return };
+        let end = input.n_rows().min(start + state.pace.grain_rows());
+        let upto = input.upto(end);
+        let number = state.window.begin();
+        let expected_bytes = state.pace.bytes_of(end - start);
+        state.bytes += expected_bytes;
+        state.pending.insert(number, (passed, upto, expected_bytes));
+        if end < input.n_rows() {
+            state.current = Some((input.clone(), end, Vec::new()));
+        }
+        let (task, reports, stats) = (self.task.clone(), reports.clone(), self.me.stats.clone());
+        self.spawner.spawn(Box::new(move || {
+            let started = Instant::now();
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(&input, start..end)));
+            let outcome = match caught {
+                Ok(outcome) => outcome.map_err(Exit::Faulted),
+                Err(panic) => Err(Exit::Panicked(crate::worker::panic_text(&*panic))),
+            };
+            drop(input);
+            let nanos = nanos(started.elapsed());
+            stats.work.fetch_add(nanos, Ordering::Relaxed);
+            // If the stage has ended over another fault, nobody waits for this.
+            let _ = reports.send(Report { number, n_rows: end - start, nanos, outcome });
+        }));
+    }
+
+    fn finish(&self, state: &mut State<T::Input>, report: Report) -> Step {
+        let grain = report.outcome?;
+        let (passed, upto, bytes) = state.pending.remove(&report.number).expect("each grain ends once");
+        let actual = grain.batch.as_ref().map_or(0, Batch::bytes);
+        state.pace.learn(report.n_rows, report.nanos, actual);
+        state.window.finish(report.number, Finished { grain, passed, upto, bytes });
+        Ok(())
+    }
+
+    /// Waits for input if there is room for it, and for grains to end.
+    fn wait(&self, state: &mut State<T::Input>, reported: &Channel<Report>) -> Step {
+        let wants_input = state.current.is_none() && !state.ended && self.has_room(state);
+        if !wants_input {
+            let report = reported.recv().expect("this stage holds a sender");
+            return self.finish(state, report);
+        }
+        if state.window.n_pending() == 0 {
+            let start = Instant::now();
+            let packet = self.input.channel().recv();
+            if self.waiting == Waiting::Starved {
+                NodeStats::add_time(&self.me.stats.starved, start);
+            }
+            return self.take(state, packet.map_err(|_| Exit::Cancelled)?);
+        }
+        select! {
+            recv(self.input.channel()) -> packet => self.take(state, packet.map_err(|_| Exit::Cancelled)?),
+            recv(reported) -> report => self.finish(state, report.expect("this stage holds a sender")),
+        }
+    }
+
+    fn take(&self, state: &mut State<T::Input>, packet: Packet<T::Input>) -> Step {
+        let Some(mut input) = self.input.took(packet) else {
+            state.ended = true;
+            return Ok(());
+        };
+        self.me.stats.queue.store(self.input.len(), Ordering::Relaxed);
+        let n_rows = input.n_rows();
+        self.me.stats.rows_in.fetch_add(n_rows as u64, Ordering::Relaxed);
+        let passed = input.take_rejects();
+        if n_rows == 0 {
+            let upto = input.upto(0);
+            let grain = Grain { batch: None, rejects: Vec::new() };
+            state.window.pass(Finished { grain, passed, upto, bytes: 0 });
+        } else {
+            state.current = Some((Arc::new(input), 0, passed));
+        }
+        Ok(())
+    }
+}
+
+/// What rows have taken so far, recent ones counting more.
+#[derive(Default)]
+struct Pace {
+    nanos_per_row: f64,
+    bytes_per_row: f64,
+    n_grains: u64,
+}
+
+impl Pace {
+    fn learn(&mut self, n_rows: usize, nanos: u64, bytes: usize) {
+        let weight = if self.n_grains == 0 { 1.0 } else { 0.2 };
+        self.n_grains += 1;
+        let rows = n_rows.max(1) as f64;
+        self.nanos_per_row += weight * (nanos as f64 / rows - self.nanos_per_row);
+        self.bytes_per_row += weight * (bytes as f64 / rows - self.bytes_per_row);
+    }
+
+    /// Before the first grain has ended nothing is known, so grains are single rows.
+    fn grain_rows(&self) -> usize {
+        if self.n_grains == 0 {
+            return 1;
+        }
+        let by_time = GRAIN_NANOS / self.nanos_per_row.max(1.0);
+        let by_bytes = GRAIN_BYTES / self.bytes_per_row.max(1.0);
+        (by_time.min(by_bytes) as usize).clamp(1, GRAIN_ROWS)
+    }
+
+    fn bytes_of(&self, n_rows: usize) -> usize {
+        (self.bytes_per_row * n_rows as f64) as usize
+    }
+
+    fn grain_bytes(&self) -> usize {
+        self.bytes_of(self.grain_rows())
+    }
+}

@@ -1,0 +1,134 @@
+//! What a run has done, as data.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::stats::Shares;
+use super::verdict::Verdict;
+use crate::node::{Fault, FaultKind};
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All rows went through; outputs have their final names.
+    Done,
+    /// It was asked to stop; what was in flight is in the unfinished outputs.
+    Interrupted,
+    /// A fault ended it.
+    Failed,
+}
+
+/// What a run has done: what `--report` writes and the summary shows.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// The pipeline's name.
+    pub name: String,
+    /// How the run ended.
+    pub outcome: Outcome,
+    /// The process's exit code.
+    pub exit_code: u8,
+    /// Seconds from start to end.
+    pub seconds: f64,
+    /// Rows that all sources listed.
+    pub rows_in: u64,
+    /// What ended the run, if something did.
+    pub fault: Option<Fault>,
+    /// By node, in the order of the file.
+    pub nodes: Vec<NodeReport>,
+    /// Outputs, with final names where the run is done.
+    pub outputs: Vec<OutputReport>,
+    /// Rejected rows.
+    pub rejects: RejectReport,
+    /// By sink: whether every row that came in went out.
+    pub accounts: Vec<SinkAccount>,
+    /// What limited the run.
+    pub bottleneck: Option<Verdict>,
+}
+
+/// One node's part of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct NodeReport {
+    /// Its name.
+    pub name: String,
+    /// Its kind.
+    pub kind: String,
+    /// Rows taken in.
+    pub rows_in: u64,
+    /// Rows given out.
+    pub rows_out: u64,
+    /// Rows rejected here.
+    pub rejects: u64,
+    /// Bytes of the rows given out.
+    pub bytes_out: u64,
+    /// Rows given out a second.
+    pub rows_per_second: f64,
+    /// Seconds of work over all threads.
+    pub work_seconds: f64,
+    /// Threads that share that work.
+    pub threads: usize,
+    /// How it spent its time.
+    #[serde(flatten)]
+    pub shares: Shares,
+}
+
+/// An output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OutputReport {
+    /// The sink.
+    pub node: String,
+    /// Where it is.
+    pub path: String,
+    /// Rows in it.
+    pub rows: u64,
+    /// Bytes in it.
+    pub bytes: u64,
+}
+
+/// The rejected rows of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RejectReport {
+    /// How many, each row once.
+    pub total: u64,
+    /// By the code of the reason.
+    pub by_code: BTreeMap<String, u64>,
+    /// By the node that rejected.
+    pub by_node: BTreeMap<String, u64>,
+    /// The file with all of them; absent if there are none.
+    pub path: Option<PathBuf>,
+}
+
+/// What came to a sink, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SinkAccount {
+    /// The sink.
+    pub node: String,
+    /// Rows that entered its path.
+    pub entered: u64,
+    /// Rows it wrote.
+    pub written: u64,
+    /// Rows rejected on the way.
+    pub rejected: u64,
+}
+
+impl SinkAccount {
+    /// Whether no row was lost or made.
+    pub fn balances(&self) -> bool {
+        self.entered == self.written + self.rejected
+    }
+}
+
+/// Exit codes: see the table in the documentation of the program.
+pub(super) fn exit_code(outcome: Outcome, fault: Option<&Fault>, n_rejects: u64) -> u8 {
+    match (outcome, fault.map(|fault| fault.kind)) {
+        (_, Some(FaultKind::Permanent)) => 2,
+        (_, Some(FaultKind::Closed)) => 0,
+        (_, Some(FaultKind::Transient | FaultKind::Bug)) => 1,
+        (Outcome::Interrupted, None) => 130,
+        (Outcome::Failed, None) => 1,
+        (Outcome::Done, None) if n_rejects > 0 => 3,
+        (Outcome::Done, None) => 0,
+    }
+}

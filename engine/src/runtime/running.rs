@@ -1,0 +1,417 @@
+//! A plan that runs.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::accounting::expected;
+use super::exit::Exit;
+use super::fold::Folding;
+use super::infer::Inferring;
+use super::merge::Merging;
+use super::message::Message;
+use super::outlets::Outlets;
+use super::parallel::{Parallel, Task, Waiting};
+use super::pools::{Spawner, ThreadPools};
+use super::queue::{Receiver, Sender, queue};
+use super::rejects::{RejectCounts, RejectLog};
+use super::report::{NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, exit_code};
+use super::row_task::RowTask;
+use super::shared::{Me, Shared};
+use super::sink::{Sinking, Sunk};
+use super::source::{FetchTask, Lister};
+use super::stats::{RunStats, nanos};
+use super::verdict::Verdict;
+use crate::config::Port;
+use crate::data::{Alloc, HeapPool};
+use crate::graph::{Graph, GraphNode, Merge};
+use crate::node::{BuildCx, Cancel, Fault, FaultKind, Role, SourceStage, Stage};
+use crate::schedule::Plan;
+use crate::worker::Local;
+
+/// A run under way. Waits for nothing by itself: see [`Running::join`].
+pub struct Running {
+    plan: Arc<Plan>,
+    shared: Arc<Shared>,
+    stages: Vec<JoinHandle<(usize, Exit, Option<Sunk>)>>,
+    // Dropped last: stages hand their work to these threads.
+    _pools: Arc<ThreadPools>,
+}
+
+type Edges<T> = HashMap<(usize, usize), T>;
+
+impl Running {
+    /// Builds every node and starts its threads.
+    ///
+    /// # Errors
+    /// A node that cannot be built.
+    pub fn start(plan: Plan, cancel: Cancel) -> Result<Running, Fault> {
+        let plan = Arc::new(plan);
+        let graph = plan.graph.clone();
+        let n_sources = graph.with_role(Role::Source).count();
+        let stats = Arc::new(RunStats::new(graph.nodes.len(), n_sources));
+        let log = RejectLog::new(reject_path(&graph), graph.run.max_rejects, graph.sinks().count());
+        let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log));
+        let pools = Arc::new(ThreadPools::start(plan.pools)?);
+        let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
+        // Sources first: a glob that matches nothing is told before any output is opened.
+        let mut built = Vec::new();
+        for &node_idx in &graph.order {
+            built.push((node_idx, build(&graph, node_idx, &alloc, &cancel)?));
+        }
+        let mut start = Start { plan: plan.clone(), shared: shared.clone(), pools: pools.clone(), alloc, senders: HashMap::new(), receivers: HashMap::new(), stages: Vec::new() };
+        start.connect();
+        for (node_idx, stage) in built {
+            start.stage(node_idx, stage)?;
+        }
+        let stages = start.stages;
+        Ok(Running { plan, shared, stages, _pools: pools })
+    }
+
+    /// The plan that runs.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The figures so far.
+    pub fn stats(&self) -> Arc<RunStats> {
+        self.shared.stats.clone()
+    }
+
+    /// Whether all stages have ended, so that [`Running::join`] will not wait long.
+    pub fn is_finished(&self) -> bool {
+        self.stages.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Waits for the end, gives the outputs their final names, and says what was done.
+    pub fn join(self) -> Report {
+        let mut sunk = Vec::new();
+        for stage in self.stages {
+            match stage.join() {
+                Ok((node_idx, exit, sink)) => {
+                    sunk.extend(sink);
+                    record(&self.shared, node_idx, exit);
+                }
+                Err(panic) => self.shared.fail(Fault::bug(crate::worker::panic_text(&*panic))),
+            }
+        }
+        sunk.sort_by_key(|sunk| sunk.node_idx);
+        finish(&self.plan, &self.shared, sunk)
+    }
+}
+
+fn build(graph: &Graph, node_idx: usize, alloc: &Arc<dyn Alloc>, cancel: &Cancel) -> Result<Stage, Fault> {
+    let node = &graph.nodes[node_idx];
+    let cx = BuildCx {
+        name: &node.name,
+        inputs: &node.schemas,
+        spec: &node.spec,
+        advice: node.advice.as_ref(),
+        base: &graph.base,
+        alloc: alloc.clone(),
+        cancel: cancel.clone(),
+    };
+    node.node.build(&cx).map_err(|fault| fault.in_node(&node.name))
+}
+
+/// `run.rejects`, or beside the first sink that writes a file.
+fn reject_path(graph: &Graph) -> PathBuf {
+    if let Some(path) = &graph.run.rejects {
+        return graph.base.join(path);
+    }
+    let first = graph.sinks().flat_map(|sink| graph.nodes[sink].node.writes(&graph.base)).next();
+    let folder = first.as_deref().and_then(Path::parent).unwrap_or(&graph.base).to_owned();
+    folder.join(format!("{}.rejects.jsonl", graph.name))
+}
+
+/// Everything needed while stages are started.
+struct Start {
+    plan: Arc<Plan>,
+    shared: Arc<Shared>,
+    pools: Arc<ThreadPools>,
+    alloc: Arc<dyn Alloc>,
+    /// By (reader, input): the writing end of that edge.
+    senders: Edges<Sender<Message>>,
+    receivers: Edges<Receiver<Message>>,
+    stages: Vec<JoinHandle<(usize, Exit, Option<Sunk>)>>,
+}
+
+impl Start {
+    fn connect(&mut self) {
+        for (node_idx, node) in self.plan.graph.nodes.iter().enumerate() {
+            let room = self.plan.rooms[node_idx];
+            for input_idx in 0..node.inputs.len() {
+                let (sender, receiver) = queue(room.queue_batches, room.queue_bytes);
+                self.senders.insert((node_idx, input_idx), sender);
+                self.receivers.insert((node_idx, input_idx), receiver);
+            }
+        }
+    }
+
+    fn outlets(&mut self, node_idx: usize) -> Outlets {
+        let mut of = |port| {
+            let readers = self.plan.graph.readers(node_idx, port);
+            readers.iter().filter_map(|edge| self.senders.remove(edge)).collect()
+        };
+        let (rows, rejects) = (of(Port::Rows), of(Port::Rejects));
+        Outlets::new(rows, rejects, self.shared.stats.nodes[node_idx].clone())
+    }
+
+    /// The one input of a node: what several are merged into.
+    fn input(&mut self, node_idx: usize) -> Result<Receiver<Message>, Fault> {
+        let graph = self.plan.graph.clone();
+        let node = &graph.nodes[node_idx];
+        if node.merge == Merge::Single {
+            return Ok(self.receivers.remove(&(node_idx, 0)).expect("each edge is taken once"));
+        }
+        let room = self.plan.rooms[node_idx];
+        let (sender, receiver) = queue(room.queue_batches, room.queue_bytes);
+        // The merge's own waiting is not the node's: it is counted nowhere.
+        let outlets = Outlets::new(vec![sender], Vec::new(), Arc::default());
+        self.merge(node_idx, outlets, Arc::default())?;
+        Ok(receiver)
+    }
+
+    fn merge(&mut self, node_idx: usize, outlets: Outlets, stats: Arc<super::stats::NodeStats>) -> Result<(), Fault> {
+        let graph = self.plan.graph.clone();
+        let node = &graph.nodes[node_idx];
+        let inputs = node.inputs.iter().enumerate().map(|(input_idx, edge)| {
+            let receiver = self.receivers.remove(&(node_idx, input_idx)).expect("each edge is taken once");
+            (receiver, graph.sources_of(edge.from).first().copied().unwrap_or(0))
+        });
+        let inputs = inputs.collect();
+        let me = Me { node_idx, shared: self.shared.clone(), stats };
+        let merging = Merging::new(me, node.merge, inputs, outlets);
+        self.spawn(node_idx, &format!("{}/merge", node.name), move || (merging.run(), None))
+    }
+
+    fn stage(&mut self, node_idx: usize, stage: Stage) -> Result<(), Fault> {
+        let graph = self.plan.graph.clone();
+        let node = &graph.nodes[node_idx];
+        let me = Me::new(node_idx, &self.shared);
+        match stage {
+            Stage::Source(source) => self.source(me, node, source),
+            Stage::Pass if node.merge == Merge::Join => {
+                let outlets = self.outlets(node_idx);
+                self.merge(node_idx, outlets, me.stats)
+            }
+            Stage::Pass => self.rows(me, node, None),
+            Stage::Rows(map) => self.rows(me, node, Some(map)),
+            Stage::Fold(fold) => {
+                let (input, outlets) = (self.input(node_idx)?, self.outlets(node_idx));
+                let folding = Folding { me, fold, input, outlets };
+                self.spawn(node_idx, &node.name, move || (folding.run(), None))
+            }
+            Stage::Infer(infer) => {
+                let (input, outlets) = (self.input(node_idx)?, self.outlets(node_idx));
+                let place = self.plan.placement.iter().find(|place| place.node == node_idx);
+                let instances = place.map_or(1, |place| place.instances);
+                let (name, pool) = (format!("{}/model", node.name), self.pools.model.clone());
+                let inferring = Inferring { me, columns: infer.inputs, input, outlets };
+                let start = move || Ok(Box::new(Local::start(&name, &infer.model, instances, &pool)?) as Box<dyn crate::worker::Executor>);
+                self.spawn(node_idx, &node.name, move || (inferring.run(start), None))
+            }
+            Stage::Sink(sink) => {
+                let input = self.input(node_idx)?;
+                let number = graph.sinks().position(|sink| sink == node_idx).expect("it is a sink");
+                let sinking = Sinking { me, sink, input, number };
+                self.spawn(node_idx, &node.name, move || {
+                    let (exit, sunk) = sinking.run();
+                    (exit, Some(sunk))
+                })
+            }
+        }
+    }
+
+    fn source(&mut self, me: Me, node: &GraphNode, source: SourceStage) -> Result<(), Fault> {
+        let node_idx = me.node_idx;
+        let room = self.plan.rooms[node_idx];
+        let (sender, receiver) = queue(room.queue_batches, room.queue_bytes);
+        let limit = self.plan.graph.run.limit.unwrap_or(u64::MAX);
+        let lister = Lister { me: me.clone(), list: source.list, limit, output: sender };
+        self.spawn(node_idx, &format!("{}/list", node.name), move || (lister.run(), None))?;
+        if let Some(count) = source.count {
+            self.count(node, limit, count)?;
+        }
+        let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone());
+        let (spawner, threads) = (self.pools.io.clone(), self.plan.pools.io);
+        self.parallel(me, node, task, receiver, spawner, threads, Waiting::Work)
+    }
+
+    /// Counts beside the run; nobody waits for it.
+    fn count(&self, node: &GraphNode, limit: u64, count: crate::node::Count) -> Result<(), Fault> {
+        let (shared, number) = (self.shared.clone(), node.source.expect("a source has a number") as usize);
+        let counting = move || {
+            if let Some(total) = count(&shared.cancel) {
+                shared.stats.totals[number].store(total.min(limit), Ordering::Relaxed);
+            }
+        };
+        let thread = std::thread::Builder::new().name(format!("{}/count", node.name));
+        thread.spawn(counting).map(drop).map_err(|error| Fault::transient(format!("cannot start a thread: {error}")))
+    }
+
+    fn rows(&mut self, me: Me, node: &GraphNode, map: Option<Arc<dyn crate::node::RowMap>>) -> Result<(), Fault> {
+        let input = self.input(me.node_idx)?;
+        let task = RowTask::new(me.clone(), map, self.alloc.clone());
+        let (spawner, threads) = (self.pools.rows.clone(), self.plan.pools.rows);
+        self.parallel(me, node, task, input, spawner, threads, Waiting::Starved)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the parts of one struct")]
+    fn parallel<T: Task>(
+        &mut self,
+        me: Me,
+        node: &GraphNode,
+        task: T,
+        input: Receiver<T::Input>,
+        spawner: Spawner,
+        threads: usize,
+        waiting: Waiting,
+    ) -> Result<(), Fault> {
+        let (outlets, room) = (self.outlets(me.node_idx), self.plan.rooms[me.node_idx]);
+        let node_idx = me.node_idx;
+        let parallel = Parallel { me, task: Arc::new(task), input, outlets, spawner, threads, room, waiting };
+        self.spawn(node_idx, &node.name, move || (parallel.run(), None))
+    }
+
+    fn spawn(&mut self, node_idx: usize, name: &str, stage: impl FnOnce() -> (Exit, Option<Sunk>) + Send + 'static) -> Result<(), Fault> {
+        let shared = self.shared.clone();
+        let run = move || {
+            let start = Instant::now();
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(stage));
+            let (exit, sunk) = caught.unwrap_or_else(|panic| (Exit::Panicked(crate::worker::panic_text(&*panic)), None));
+            shared.stats.nodes[node_idx].lifetime.store(nanos(start.elapsed()).max(1), Ordering::Relaxed);
+            record(&shared, node_idx, exit.clone());
+            (node_idx, exit, sunk)
+        };
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+        self.stages.push(thread.map_err(|error| Fault::transient(format!("cannot start a thread: {error}")))?);
+        Ok(())
+    }
+}
+
+/// Tells all others of a stage that failed.
+fn record(shared: &Shared, node_idx: usize, exit: Exit) {
+    let node = &shared.graph.nodes[node_idx].name;
+    match exit {
+        Exit::Finished | Exit::Cancelled | Exit::DownstreamClosed => {}
+        Exit::Faulted(fault) => shared.fail(fault.in_node(node)),
+        Exit::Panicked(text) => {
+            let fault = Fault::bug(format!("panicked: {text}")).in_node(node);
+            shared.fail(fault.help("this is a bug in flowgpu: please report it with the lines above"));
+        }
+    }
+}
+
+/// Publishes or leaves the outputs, and makes the report.
+fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
+    let (graph, stats) = (&plan.graph, &shared.stats);
+    let elapsed = stats.start.elapsed();
+    let rows_in = graph.with_role(Role::Source).filter_map(|node_idx| graph.nodes[node_idx].source).map(|source| stats.listed(source)).sum();
+    let interrupted = stats.stopped_early.load(Ordering::Relaxed);
+    let accounts: Vec<_> = sunk.iter().map(|sunk| SinkAccount {
+        node: graph.nodes[sunk.node_idx].name.clone(),
+        entered: expected(graph, sunk.node_idx, stats),
+        written: stats.nodes[sunk.node_idx].rows_out.load(Ordering::Relaxed),
+        rejected: sunk.rejected,
+    }).collect();
+    if shared.fault().is_none() {
+        if let Some(account) = accounts.iter().find(|account| !account.balances()) {
+            shared.fail(Fault::bug(format!(
+                "{} rows came in, {} were written and {} rejected",
+                account.entered, account.written, account.rejected
+            )).in_node(&account.node).help("this is a bug in flowgpu: please report it"));
+        }
+    }
+    let mut counts = shared.rejects.counts();
+    if shared.fault().is_none() {
+        match shared.rejects.sync(rows_in) {
+            Ok(synced) => counts = synced,
+            Err(fault) => shared.fail(fault),
+        }
+    }
+    let mut reject_path = shared.rejects.unfinished();
+    let mut outputs = Vec::new();
+    if shared.fault().is_none() && !interrupted {
+        match publish(graph, shared, sunk) {
+            Ok((published, path)) => (outputs, reject_path) = (published, path),
+            Err(fault) => shared.fail(fault),
+        }
+    } else {
+        outputs = unfinished(graph, stats, &sunk);
+    }
+    let fault = shared.fault();
+    let outcome = match (&fault, interrupted) {
+        (Some(fault), _) if fault.kind == FaultKind::Closed => Outcome::Done,
+        (Some(_), _) => Outcome::Failed,
+        (None, true) => Outcome::Interrupted,
+        (None, false) => Outcome::Done,
+    };
+    Report {
+        name: graph.name.clone(),
+        outcome,
+        exit_code: exit_code(outcome, fault.as_ref(), counts.total),
+        seconds: elapsed.as_secs_f64(),
+        rows_in,
+        fault,
+        nodes: (0..graph.nodes.len()).map(|node_idx| node_report(plan, stats, node_idx, elapsed)).collect(),
+        outputs,
+        rejects: reject_report(graph, counts, reject_path),
+        accounts,
+        bottleneck: Verdict::of(graph, stats, elapsed),
+    }
+}
+
+fn publish(graph: &Graph, shared: &Shared, sunk: Vec<Sunk>) -> Result<(Vec<OutputReport>, Option<PathBuf>), Fault> {
+    let mut outputs = Vec::new();
+    for Sunk { node_idx, sink, .. } in sunk {
+        let node = graph.nodes[node_idx].name.clone();
+        let published = sink.publish().map_err(|fault| fault.in_node(&node))?;
+        outputs.extend(published.into_iter().map(|output| OutputReport { node: node.clone(), path: output.path, rows: output.rows, bytes: output.bytes }));
+    }
+    Ok((outputs, shared.rejects.publish()?))
+}
+
+fn unfinished(graph: &Graph, stats: &RunStats, sunk: &[Sunk]) -> Vec<OutputReport> {
+    let outputs = sunk.iter().filter_map(|sunk| {
+        let path = sunk.sink.unfinished()?;
+        let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
+        let rows = stats.nodes[sunk.node_idx].rows_out.load(Ordering::Relaxed);
+        Some(OutputReport { node: graph.nodes[sunk.node_idx].name.clone(), path: path.display().to_string(), rows, bytes })
+    });
+    outputs.collect()
+}
+
+fn node_report(plan: &Plan, stats: &RunStats, node_idx: usize, elapsed: Duration) -> NodeReport {
+    let (node, figures) = (&plan.graph.nodes[node_idx], &stats.nodes[node_idx]);
+    let rows_out = figures.rows_out.load(Ordering::Relaxed);
+    NodeReport {
+        name: node.name.clone(),
+        kind: node.kind.name().to_owned(),
+        rows_in: figures.rows_in.load(Ordering::Relaxed),
+        rows_out,
+        rejects: figures.rejects.load(Ordering::Relaxed),
+        bytes_out: figures.bytes_out.load(Ordering::Relaxed),
+        rows_per_second: rows_out as f64 / elapsed.as_secs_f64().max(1e-9),
+        work_seconds: figures.work.load(Ordering::Relaxed) as f64 / 1e9,
+        threads: match node.kind.role() {
+            Role::Source => plan.pools.io,
+            Role::Decode | Role::Transform => plan.pools.rows,
+            Role::Infer => plan.pools.model,
+            Role::Batch | Role::Sink => 1,
+        },
+        shares: figures.shares(elapsed),
+    }
+}
+
+fn reject_report(graph: &Graph, counts: RejectCounts, path: Option<PathBuf>) -> RejectReport {
+    RejectReport {
+        total: counts.total,
+        by_code: counts.by_code.into_iter().map(|(code, n)| (code.to_owned(), n)).collect(),
+        by_node: counts.by_node.into_iter().map(|(node_idx, n)| (graph.nodes[node_idx].name.clone(), n)).collect(),
+        path,
+    }
+}

@@ -1,0 +1,95 @@
+//! What all stages of a run share.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex};
+
+use super::rejects::RejectLog;
+use super::stats::{NodeStats, RunStats};
+use crate::config::OnError;
+use crate::data::{Batch, Reject, RejectRow, Role, RowPos, Schema};
+use crate::graph::Graph;
+use crate::node::{Cancel, Fault};
+
+/// Shared by all stages of a run.
+pub(super) struct Shared {
+    pub(super) graph: Arc<Graph>,
+    pub(super) cancel: Cancel,
+    pub(super) stats: Arc<RunStats>,
+    pub(super) rejects: RejectLog,
+    fault: Mutex<Option<Fault>>,
+}
+
+impl Shared {
+    pub(super) fn new(graph: Arc<Graph>, cancel: Cancel, stats: Arc<RunStats>, rejects: RejectLog) -> Self {
+        Shared { graph, cancel, stats, rejects, fault: Mutex::new(None) }
+    }
+
+    /// Records a fault; the first one stays. Sources stop.
+    pub(super) fn fail(&self, fault: Fault) {
+        self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(fault);
+        self.cancel.abort();
+    }
+
+    /// The first fault.
+    pub(super) fn fault(&self) -> Option<Fault> {
+        self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+}
+
+/// What a stage knows of itself.
+#[derive(Clone)]
+pub(super) struct Me {
+    pub(super) node_idx: usize,
+    pub(super) shared: Arc<Shared>,
+    pub(super) stats: Arc<NodeStats>,
+}
+
+impl Me {
+    pub(super) fn new(node_idx: usize, shared: &Arc<Shared>) -> Self {
+        Me { node_idx, shared: shared.clone(), stats: shared.stats.nodes[node_idx].clone() }
+    }
+
+    pub(super) fn node(&self) -> &crate::graph::GraphNode {
+        &self.shared.graph.nodes[self.node_idx]
+    }
+
+    /// A reject as a row, with the id and uri of the row that it was.
+    ///
+    /// # Errors
+    /// If the node is to end the run instead.
+    pub(super) fn reject(&self, names: &Names, batch: &Batch, row_idx: usize, reject: Reject) -> Result<Arc<RejectRow>, Fault> {
+        let row = batch.row(row_idx);
+        let uri = names.uri.map_or(String::new(), |column| row.text(column).to_owned());
+        let id = names.id.map_or_else(|| uri.clone(), |column| row.text(column).to_owned());
+        self.reject_row(row.pos(), id, uri, reject)
+    }
+
+    /// The same where the row is not in a batch.
+    pub(super) fn reject_row(&self, pos: RowPos, id: String, uri: String, reject: Reject) -> Result<Arc<RejectRow>, Fault> {
+        let node = self.node();
+        let message = self.shared.graph.redact(&reject.message);
+        if node.on_error == OnError::Fail {
+            let message = format!("row `{uri}`: {message} ({})", reject.code);
+            return Err(Fault::transient(message).help("leave out `on_error: fail` to go on without such rows"));
+        }
+        self.stats.rejects.fetch_add(1, Ordering::Relaxed);
+        let name = node.name.clone();
+        Ok(Arc::new(RejectRow { pos, node_index: self.node_idx, id, uri, node: name, code: reject.code, message }))
+    }
+}
+
+/// Where a schema has the columns that name a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Names {
+    id: Option<usize>,
+    uri: Option<usize>,
+}
+
+impl Names {
+    /// By role; columns that a select has hidden are still found by name.
+    pub(super) fn of(schema: &Schema) -> Self {
+        let text = |column: &usize| schema.fields[*column].ty == crate::data::ColumnType::Text;
+        let find = |role, name| schema.index_of_role(role).or_else(|| schema.index_of(name)).filter(text);
+        Names { id: find(Role::Id, "id"), uri: find(Role::Uri, "uri") }
+    }
+}

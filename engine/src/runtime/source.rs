@@ -1,0 +1,130 @@
+//! Sources: a thread that lists, and fetches as parallel work.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use super::exit::{Exit, Step};
+use super::parallel::{Chunk, GRAIN_ROWS, Grain, Task};
+use super::project::project;
+use super::queue::Sender;
+use super::shared::Me;
+use crate::data::{Alloc, Batch, ColumnBuilder, ColumnType, Reject, RejectRow, RowMut, RowPos, code};
+use crate::node::{Fault, Fetch, Item, List};
+
+/// Items that a source has listed, one after the other.
+pub(super) struct Listed {
+    first: RowPos,
+    items: Vec<Item>,
+}
+
+impl Chunk for Listed {
+    fn n_rows(&self) -> usize {
+        self.items.len()
+    }
+
+    fn upto(&self, row_idx: usize) -> RowPos {
+        RowPos::new(self.first.source, self.first.index + row_idx as u64)
+    }
+
+    fn take_rejects(&mut self) -> Vec<Arc<RejectRow>> {
+        Vec::new()
+    }
+}
+
+/// Lists until the end, the limit, or the wish to stop.
+pub(super) struct Lister {
+    pub(super) me: Me,
+    pub(super) list: Box<dyn List>,
+    pub(super) limit: u64,
+    pub(super) output: Sender<Listed>,
+}
+
+impl Lister {
+    /// Runs until the listing ends.
+    pub(super) fn run(mut self) -> Exit {
+        match self.drive() {
+            Ok(()) if self.me.shared.cancel.is_aborted() => Exit::Cancelled,
+            Ok(()) => self.output.end().map_or(Exit::DownstreamClosed, |()| Exit::Finished),
+            Err(exit) => exit,
+        }
+    }
+
+    fn drive(&mut self) -> Step {
+        let shared = self.me.shared.clone();
+        let number = self.me.node().source.expect("a source has a number");
+        let listed = &shared.stats.listed[number as usize];
+        let mut index = 0;
+        // A first small chunk, so that work begins at once.
+        let mut max = 16;
+        while index < self.limit {
+            if shared.cancel.is_draining() {
+                shared.stats.stopped_early.store(true, Ordering::Relaxed);
+                return Ok(());
+            }
+            let wanted = (self.limit - index).min(max) as usize;
+            let mut items = Vec::with_capacity(wanted);
+            self.list.next_items(wanted, &mut items)?;
+            if items.is_empty() {
+                break;
+            }
+            let first = RowPos::new(number, index);
+            index += items.len() as u64;
+            listed.store(index, Ordering::Relaxed);
+            let bytes = items.iter().map(|item| size_of::<Item>() + item.uri.len() + item.locator.len()).sum();
+            self.output.send(Listed { first, items }, bytes).map_err(|_| Exit::DownstreamClosed)?;
+            max = (max * 4).min(GRAIN_ROWS as u64);
+        }
+        shared.stats.totals[number as usize].store(index, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// What a source does to a piece of its listing.
+pub(super) struct FetchTask {
+    me: Me,
+    fetch: Arc<dyn Fetch>,
+    types: Vec<ColumnType>,
+    alloc: Arc<dyn Alloc>,
+}
+
+impl FetchTask {
+    pub(super) fn new(me: Me, fetch: Arc<dyn Fetch>, alloc: Arc<dyn Alloc>) -> Self {
+        let types = me.node().spec.new_types();
+        FetchTask { me, fetch, types, alloc }
+    }
+}
+
+impl Task for FetchTask {
+    type Input = Listed;
+
+    fn run(&self, input: &Listed, range: Range<usize>) -> Result<Grain, Fault> {
+        let mut builders: Vec<_> = self.types.iter().map(ColumnBuilder::new).collect();
+        let (mut positions, mut rejects) = (Vec::with_capacity(range.len()), Vec::new());
+        for row_idx in range {
+            let (pos, item) = (input.upto(row_idx), &input.items[row_idx]);
+            let id = item.id.as_deref().unwrap_or(&item.uri);
+            let mut out = RowMut::new(&mut builders, &*self.alloc);
+            out.text(0, id);
+            out.text(1, &item.uri);
+            let fetched = catch_unwind(AssertUnwindSafe(|| self.fetch.fetch(pos.index, item, &mut out)));
+            let fetched = fetched.unwrap_or_else(|panic| {
+                Err(Reject::new(code::PANIC, format!("reading this panicked: {}", crate::worker::panic_text(&*panic))))
+            });
+            match fetched {
+                Ok(()) => {
+                    positions.push(pos);
+                    assert!(out.is_complete(positions.len()), "the source left out or repeated a column");
+                }
+                Err(reject) => {
+                    builders.iter_mut().for_each(|builder| builder.truncate(positions.len()));
+                    rejects.push(self.me.reject_row(pos, id.to_owned(), item.uri.clone(), reject)?);
+                }
+            }
+        }
+        let columns = builders.into_iter().map(ColumnBuilder::finish).collect();
+        let empty = Batch::new(positions, Vec::new());
+        Ok(Grain { batch: Some(project(&self.me.node().spec, &[&empty], columns)), rejects })
+    }
+}

@@ -1,0 +1,103 @@
+//! The figures of a run while it runs: one truth for the progress bar, the report, Prometheus and the verdict.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// What one node has done so far. Each is written by the node's own stage and read by anyone.
+#[derive(Debug, Default)]
+pub struct NodeStats {
+    /// Rows taken in.
+    pub rows_in: AtomicU64,
+    /// Rows given out.
+    pub rows_out: AtomicU64,
+    /// Rows rejected here.
+    pub rejects: AtomicU64,
+    /// Bytes of the rows given out.
+    pub bytes_out: AtomicU64,
+    /// Nanoseconds of work, over all threads.
+    pub work: AtomicU64,
+    /// Nanoseconds that the stage waited for input with nothing to do.
+    pub starved: AtomicU64,
+    /// Nanoseconds that the stage waited for room behind it.
+    pub blocked: AtomicU64,
+    /// Nanoseconds from the stage's start to its end, 0 while it runs.
+    pub lifetime: AtomicU64,
+    /// Messages waiting before it.
+    pub queue: AtomicUsize,
+}
+
+impl NodeStats {
+    /// Adds the time since `start` to a counter.
+    pub(super) fn add_time(counter: &AtomicU64, start: Instant) {
+        counter.fetch_add(nanos(start.elapsed()), Ordering::Relaxed);
+    }
+
+    /// How the node spent its time, given how long the run has taken so far.
+    pub fn shares(&self, elapsed: Duration) -> Shares {
+        let lifetime = match self.lifetime.load(Ordering::Relaxed) {
+            0 => nanos(elapsed),
+            ended => ended,
+        };
+        let part = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64 / lifetime.max(1) as f64;
+        let (starved, blocked) = (part(&self.starved).min(1.0), part(&self.blocked).min(1.0));
+        Shares { busy: (1.0 - starved - blocked).max(0.0), starved, blocked }
+    }
+}
+
+/// How a node spent its time; the three add up to 1.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+pub struct Shares {
+    /// Working: something was under way.
+    pub busy: f64,
+    /// Waiting for input.
+    pub starved: f64,
+    /// Waiting for room behind it.
+    pub blocked: f64,
+}
+
+/// The figures of a whole run.
+#[derive(Debug)]
+pub struct RunStats {
+    /// When it started.
+    pub start: Instant,
+    /// By node index.
+    pub nodes: Vec<Arc<NodeStats>>,
+    /// Rows that each source will list, by source number, where that is known; `u64::MAX` where not.
+    pub(super) totals: Vec<AtomicU64>,
+    /// Rows that each source has listed, by source number.
+    pub(super) listed: Vec<AtomicU64>,
+    /// Rejected rows, each once.
+    pub rejects: AtomicU64,
+    /// Whether sources were asked to stop before their end.
+    pub(super) stopped_early: AtomicBool,
+}
+
+impl RunStats {
+    pub(super) fn new(n_nodes: usize, n_sources: usize) -> Self {
+        RunStats {
+            start: Instant::now(),
+            nodes: (0..n_nodes).map(|_| Arc::default()).collect(),
+            totals: (0..n_sources).map(|_| AtomicU64::new(u64::MAX)).collect(),
+            listed: (0..n_sources).map(|_| AtomicU64::new(0)).collect(),
+            rejects: AtomicU64::new(0),
+            stopped_early: AtomicBool::new(false),
+        }
+    }
+
+    /// Rows that all sources will give, if all of them know.
+    pub fn total(&self) -> Option<u64> {
+        self.totals.iter().map(|total| total.load(Ordering::Relaxed)).try_fold(0u64, |sum, total| {
+            (total != u64::MAX).then(|| sum.saturating_add(total))
+        })
+    }
+
+    /// Rows that source number `source` has listed.
+    pub fn listed(&self, source: u32) -> u64 {
+        self.listed[source as usize].load(Ordering::Relaxed)
+    }
+}
+
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,76 @@
+//! The seam between the runtime and whatever computes.
+
+use crossbeam_channel::Receiver;
+
+use crate::data::{Alloc, Tensor};
+use crate::node::{Fault, ModelError};
+
+/// The number of a job, unique within its executor, chosen by the submitter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId(pub u64);
+
+/// One batch for a model.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Names it in [`Done`].
+    pub id: JobId,
+    /// The model's inputs, rows leading; part batches are padded to the planned rows already.
+    pub inputs: Vec<Tensor>,
+}
+
+/// Why a job has no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JobError {
+    /// The model said so.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The model panicked.
+    #[error("the model panicked: {0}")]
+    Panicked(String),
+    /// The model gave outputs of another number of rows than its inputs have.
+    #[error("the model gave {found} rows for {wanted}")]
+    Rows {
+        /// The rows of the inputs.
+        wanted: usize,
+        /// The rows of the output.
+        found: usize,
+    },
+    /// The job was cancelled before it ran.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// A finished job.
+#[derive(Debug)]
+pub struct Done {
+    /// Which.
+    pub id: JobId,
+    /// The model's outputs, rows leading, padding included.
+    pub outcome: Result<Vec<Tensor>, JobError>,
+    /// Microseconds that the model computed.
+    pub micros: u64,
+}
+
+/// Computes jobs, several at once, finishing them in any order.
+///
+/// Each job that was submitted comes out of [`Executor::completions`] exactly once, cancelled ones too. That is a
+/// channel and not a method that waits, so that the runtime can wait for work and results at the same time.
+pub trait Executor: Send {
+    /// Where the inputs of jobs should lie, so that they need no further copy.
+    fn alloc(&self) -> &dyn Alloc;
+
+    /// How many jobs are worth having in flight: enough that the device never waits for the next one.
+    fn capacity(&self) -> usize;
+
+    /// Takes a job. Does not wait for it.
+    ///
+    /// # Errors
+    /// If no job will ever be computed again.
+    fn submit(&mut self, job: Job) -> Result<(), Fault>;
+
+    /// Finished jobs, in the order in which they finish. Disconnected when no job will ever be finished again.
+    fn completions(&self) -> &Receiver<Done>;
+
+    /// Gives up jobs that have not started; they come out as [`JobError::Cancelled`].
+    fn cancel(&mut self);
+}

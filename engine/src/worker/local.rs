@@ -1,0 +1,144 @@
+//! Models on threads of this process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use rayon::ThreadPool;
+
+use super::{Done, Executor, Job, JobError, execute};
+use crate::data::{Alloc, HeapPool};
+use crate::node::{Fault, LoadModel, Model};
+
+/// One thread for each instance of a model; all take jobs from one queue, so a slow one gets fewer. Their arithmetic
+/// runs on a shared pool, which bounds the cores they use together.
+pub struct Local {
+    jobs: Option<Sender<(u64, Job)>>,
+    done: Receiver<Done>,
+    cancelled_before: Arc<AtomicU64>,
+    submitted: u64,
+    capacity: usize,
+    alloc: HeapPool,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Local {
+    /// Loads `instances` of `model` in parallel and starts their threads, named `name/0`, `name/1`, …
+    ///
+    /// # Errors
+    /// The first that a load met.
+    ///
+    /// # Panics
+    /// If the system has no thread left.
+    pub fn start(name: &str, model: &Arc<dyn LoadModel>, instances: usize, pool: &Arc<ThreadPool>) -> Result<Self, Fault> {
+        let (jobs, job_receiver) = unbounded();
+        let (done_sender, done) = unbounded();
+        let (loaded_sender, loaded) = unbounded();
+        let cancelled_before = Arc::new(AtomicU64::new(0));
+        let threads = (0..instances).map(|number| {
+            let instance = Instance {
+                jobs: job_receiver.clone(),
+                done: done_sender.clone(),
+                cancelled_before: cancelled_before.clone(),
+                pool: pool.clone(),
+            };
+            let (model, loaded) = (model.clone(), loaded_sender.clone());
+            std::thread::Builder::new()
+                .name(format!("{name}/{number}"))
+                .spawn(move || instance.run(&*model, &loaded))
+                .expect("a thread can be started")
+        });
+        let threads: Vec<_> = threads.collect();
+        drop((loaded_sender, done_sender));
+        for outcome in loaded.iter().take(instances) {
+            outcome?;
+        }
+        let capacity = instances * 2;
+        let alloc = HeapPool::new();
+        Ok(Local { jobs: Some(jobs), done, cancelled_before, submitted: 0, capacity, alloc, threads })
+    }
+}
+
+impl Executor for Local {
+    fn alloc(&self) -> &dyn Alloc {
+        &self.alloc
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    fn submit(&mut self, job: Job) -> Result<(), Fault> {
+        let jobs = self.jobs.as_ref().expect("jobs are open until the executor is dropped");
+        let number = self.submitted;
+        self.submitted += 1;
+        jobs.send((number, job)).map_err(|_| Fault::bug("the model's threads have ended"))
+    }
+
+    fn completions(&self) -> &Receiver<Done> {
+        &self.done
+    }
+
+    fn cancel(&mut self) {
+        self.cancelled_before.store(self.submitted, Ordering::Release);
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        self.cancel();
+        self.jobs = None;
+        for thread in self.threads.drain(..) {
+            // A panic outside a job has ended the thread; its jobs' absence was noticed by the waiter.
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Instance {
+    jobs: Receiver<(u64, Job)>,
+    done: Sender<Done>,
+    cancelled_before: Arc<AtomicU64>,
+    pool: Arc<ThreadPool>,
+}
+
+impl Instance {
+    fn run(self, model: &dyn LoadModel, loaded: &Sender<Result<(), Fault>>) {
+        let model = match self.pool.install(|| model.load()) {
+            Ok(model) => model,
+            Err(fault) => {
+                // The starter may have left already over another instance's fault.
+                let _ = loaded.send(Err(fault));
+                return;
+            }
+        };
+        let _ = loaded.send(Ok(()));
+        self.serve(model);
+    }
+
+    fn serve(self, mut model: Box<dyn Model>) {
+        for (number, job) in &self.jobs {
+            let done = if number < self.cancelled_before.load(Ordering::Acquire) {
+                Done { id: job.id, outcome: Err(JobError::Cancelled), micros: 0 }
+            } else {
+                self.pool.install(|| execute(&mut *model, job))
+            };
+            if self.done.send(done).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::conformance;
+
+    #[test]
+    fn local_conforms() {
+        let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a pool can be started"));
+        conformance::run(&|model, instances| Ok(Box::new(Local::start("test", &model, instances, &pool)?)));
+    }
+}

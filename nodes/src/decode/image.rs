@@ -1,0 +1,156 @@
+//! `decode.image`: from a picture file's bytes to pixels.
+
+use std::sync::Arc;
+
+use engine::data::{BufferMut, ColumnType, DType, Dim, Field, Reject, Role, RowMut, RowRef};
+use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Crop, Interpolation, Limits, Preprocess, Resize, decode_into, with_scratch};
+
+/// Decodes JPEG, PNG, WebP, GIF and BMP, told by content and not by name, to upright RGB pixels as Pillow's
+/// `convert("RGB")` and `exif_transpose` give them, then resizes and crops as torchvision does. Of animations, the first
+/// frame. A file that is truncated or damaged is a reject.
+///
+/// # Input
+/// A column of bytes, which is used up.
+///
+/// # Output
+/// `image`: u8 [height, width, 3]. `width`, `height` and `format` of the original, which sinks write only when
+/// `transform.select` names them.
+///
+/// # Example
+/// ```yaml
+/// pixels: {kind: decode.image, with: {resize: 256, crop: 224, interpolation: bicubic}}
+/// ```
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Image {
+    /// Where resize, crop and interpolation come from: `model` takes what the model behind this node was trained with.
+    preset: Option<From>,
+    /// The size before the crop. A number: the shorter side becomes this long and the longer one follows. `[width, height]`:
+    /// exactly this size, whatever the shape. Left out: the picture keeps its size.
+    resize: Option<Resize>,
+    /// The part to keep, from the centre. A number: a square of this side. `[width, height]`: a rectangle. A picture that is
+    /// smaller gets black edges. Left out: the whole picture.
+    crop: Option<Crop>,
+    /// How pixels are weighed when the size changes, with antialiasing as in Pillow. Default `bilinear`.
+    interpolation: Option<Interpolation>,
+    /// Pictures of more pixels are rejected as `too_large` before memory is taken. The default is the number from which
+    /// Pillow refuses a picture as a decompression bomb.
+    #[serde(default = "default_max_pixels")]
+    max_pixels: u64,
+    /// The column of bytes. Default: the only one that fits.
+    column: Option<String>,
+    /// The name of the new column.
+    #[serde(default = "default_as", rename = "as")]
+    output: String,
+}
+
+/// Where preprocessing comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum From {
+    /// The model behind this node.
+    Model,
+}
+
+fn default_max_pixels() -> u64 {
+    Limits::DEFAULT_MAX_PIXELS
+}
+
+fn default_as() -> String {
+    "image".to_owned()
+}
+
+impl Image {
+    fn preprocess(&self, advice: Option<&engine::node::Advice>) -> Result<Preprocess, SpecError> {
+        let Some(advice) = advice else {
+            let interpolation = self.interpolation.unwrap_or_default();
+            return Ok(Preprocess { resize: self.resize, crop: self.crop, interpolation });
+        };
+        let said = [("resize", self.resize.is_some()), ("crop", self.crop.is_some()), ("interpolation", self.interpolation.is_some())];
+        if let Some((option, _)) = said.into_iter().find(|(_, said)| *said) {
+            let message = format!("`{option}` and `preset: model` both say how pictures are prepared");
+            return Err(SpecError::new(message).at(&[option]).label("leave one of them out"));
+        }
+        serde_json::from_value(advice.value.clone())
+            .map_err(|error| SpecError::new(format!("the model's preset is not understood: {error}")).at(&["preset"]))
+    }
+
+    fn column(&self, cx_input: &engine::data::Schema) -> Result<usize, SpecError> {
+        let hint = "read files before it";
+        find_column(cx_input, self.column.as_deref(), "a column of bytes", hint, |field: &Field| field.ty == ColumnType::Bytes)
+    }
+}
+
+impl NodeKind for Image {
+    const NAME: &'static str = "decode.image";
+    const EXAMPLE: &'static str = "pixels: {kind: decode.image, with: {preset: model}}";
+
+    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
+        let column = self.column(cx.input())?;
+        let preprocess = self.preprocess(cx.advice)?;
+        let [height, width] = match preprocess.output_size() {
+            Some((height, width)) => [Dim::Fixed(height as usize), Dim::Fixed(width as usize)],
+            None => [Dim::Any, Dim::Any],
+        };
+        let image = ColumnType::Tensor { dtype: DType::U8, shape: vec![height, width, Dim::Fixed(3)] };
+        let origin = if cx.advice.is_some() { " (from model)" } else { "" };
+        NodeSpec::passing(cx.input(), &[column])
+            .with_new(&self.output, image, Role::Result)?
+            .with_new("width", ColumnType::Int, Role::Auxiliary)?
+            .with_new("height", ColumnType::Int, Role::Auxiliary)?
+            .with_new("format", ColumnType::Text, Role::Auxiliary)
+            .map(|spec| spec.with_detail(format!("{preprocess}{origin}")))
+    }
+
+    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
+        let mistaken = |error: SpecError| Fault::permanent(error.message);
+        let map = Decode {
+            column: self.column(cx.input()).map_err(mistaken)?,
+            uri: cx.input().index_of_role(Role::Uri),
+            preprocess: self.preprocess(cx.advice).map_err(mistaken)?,
+            limits: Limits { max_pixels: self.max_pixels },
+        };
+        Ok(Stage::Rows(Arc::new(map)))
+    }
+
+    fn asks_advice(&self) -> bool {
+        self.preset == Some(From::Model)
+    }
+}
+
+struct Decode {
+    column: usize,
+    uri: Option<usize>,
+    preprocess: Preprocess,
+    limits: Limits,
+}
+
+impl RowMap for Decode {
+    fn map_row(&self, row: RowRef<'_>, out: &mut RowMut<'_>) -> Result<(), Reject> {
+        let mut buffer: Option<BufferMut> = None;
+        let mut shape = [0, 0, 3];
+        let original = with_scratch(|scratch| {
+            decode_into(row.bytes(self.column), &self.preprocess, self.limits, scratch, |height, width| {
+                shape = [height, width, 3];
+                let buffer = buffer.insert(out.alloc(DType::U8, &shape));
+                &mut buffer.bytes_mut()[..height * width * 3]
+            })
+        });
+        let original = original.map_err(|error| {
+            let message = match self.uri {
+                Some(uri) => format!("`{}`: {error}", row.text(uri)),
+                None => error.to_string(),
+            };
+            Reject::new(error.code(), message)
+        })?;
+        out.tensor(0, DType::U8, &shape, buffer.expect("a decoded picture has pixels"));
+        out.int(1, i64::from(original.width));
+        out.int(2, i64::from(original.height));
+        out.text(3, &original.format.to_string());
+        Ok(())
+    }
+}

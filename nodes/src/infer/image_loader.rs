@@ -1,0 +1,72 @@
+//! Loads an image model, and runs it as the engine wants models to run.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use candle_core::Device;
+use engine::data::{DType, HeapPool, Tensor};
+use engine::node::{Fault, LoadModel, Model, ModelError};
+
+use super::model_ref::Resolved;
+use crate::models::{ImageModel, Normalize, Outputs};
+
+/// What to load and how to run it. All instances share one copy of the weights.
+pub(super) struct ImageLoader {
+    resolved: Resolved,
+    dtype: candle_core::DType,
+    normalize: Normalize,
+    outputs: Outputs,
+    loaded: Mutex<Option<Arc<ImageModel>>>,
+}
+
+impl ImageLoader {
+    pub(super) fn new(resolved: Resolved, dtype: candle_core::DType, normalize: Normalize, outputs: Outputs) -> Self {
+        ImageLoader { resolved, dtype, normalize, outputs, loaded: Mutex::new(None) }
+    }
+
+    fn read(&self) -> Result<ImageModel, Fault> {
+        let Resolved { arch, n_classes, values, .. } = &self.resolved;
+        let source = values.open(*arch, *n_classes).map_err(|error| Fault::permanent(error.to_string()))?;
+        ImageModel::load(*arch, &*source, self.dtype, &Device::Cpu).map_err(|error| Fault::permanent(error.to_string()))
+    }
+}
+
+impl fmt::Debug for ImageLoader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ImageLoader({}, {:?})", self.resolved.arch.name(), self.resolved.values)
+    }
+}
+
+impl LoadModel for ImageLoader {
+    fn load(&self) -> Result<Box<dyn Model>, Fault> {
+        // Instances load side by side: the first reads, the others wait for it.
+        let mut loaded = self.loaded.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let model = match &*loaded {
+            Some(model) => model.clone(),
+            None => loaded.insert(Arc::new(self.read()?)).clone(),
+        };
+        Ok(Box::new(Runner { model, normalize: self.normalize, outputs: self.outputs, alloc: HeapPool::new() }))
+    }
+}
+
+struct Runner {
+    model: Arc<ImageModel>,
+    normalize: Normalize,
+    outputs: Outputs,
+    alloc: HeapPool,
+}
+
+impl Model for Runner {
+    fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        let failed = |error: &dyn fmt::Display| ModelError::Failed(error.to_string());
+        let [input] = inputs else { return Err(ModelError::Failed(format!("one input is wanted, not {}", inputs.len()))) };
+        let &[n_rows, height, width, 3] = input.shape() else {
+            return Err(ModelError::Failed(format!("images [rows, height, width, 3] are wanted, not {:?}", input.shape())));
+        };
+        let images = self.normalize.to_tensor(input.bytes(), n_rows, height, width).map_err(|error| failed(&error))?;
+        let output = self.model.forward(&images, self.outputs).map_err(|error| failed(&error))?;
+        let shape = output.dims().to_vec();
+        let values = output.flatten_all().and_then(|flat| flat.to_vec1::<f32>()).map_err(|error| failed(&error))?;
+        Ok(vec![Tensor::from_slice(&self.alloc, DType::F32, shape, &values)])
+    }
+}

@@ -1,0 +1,192 @@
+//! `infer`: runs a model on batches of images.
+
+mod image_loader;
+mod model_ref;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use engine::config::Devices;
+use engine::data::{ColumnType, DType, Dim, Field, Role, Schema};
+use engine::node::{Advice, BuildCx, Fault, InferStage, NodeKind, NodeSpec, SpecCx, SpecError, Stage, find_column};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::models::{InputSize, Normalize, Outputs};
+use image_loader::ImageLoader;
+use model_ref::{ModelRef, Resolved};
+
+/// Runs a model on batches. A row whose output has a NaN or an infinity in it is a reject `non_finite`. A row's result
+/// does not depend on its batch: part batches are padded to the planned size.
+///
+/// # Input
+/// A column of images of one size, u8 [height, width, 3], in batches: where no batch node stands before it, one is put
+/// there. The column is used up.
+///
+/// # Output
+/// `logits` or `features`: f32 [n], one number for each class, or the vector that the classifier reads.
+///
+/// # Example
+/// ```yaml
+/// scores: {kind: infer, with: {model: {arch: resnet50, weights: models/resnet50.safetensors}}}
+/// ```
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Infer {
+    /// The model: a folder in Hugging Face form, or an architecture and its weights.
+    model: ModelRef,
+    /// Where it runs. `auto` takes a GPU if there is one and this build can use it.
+    device: Option<Devices>,
+    /// The type of weights and arithmetic. f16 and bf16 take half the memory.
+    #[serde(default)]
+    dtype: Precision,
+    /// From bytes x to the model's numbers: `imagenet` (x/255 − mean)/std, `tf127` (x − 127)/128, `half` (x/255 − 0.5)/0.5,
+    /// `none`, or `{mean, std}` in units of x/255. Default: the model's own.
+    normalize: Option<Normalize>,
+    /// What to read off the model: `logits`, one number for each class, or `features`, the vector that the classifier reads.
+    #[serde(default)]
+    outputs: Reading,
+    /// The name of the new column. Default: `logits` or `features`.
+    #[serde(rename = "as")]
+    output: Option<String>,
+    /// Rows of a batch, where no batch node stands before this one.
+    #[serde(default = "default_batch")]
+    #[schemars(range(min = 1, max = 65536))]
+    batch: usize,
+    /// The column of images. Default: the only one that fits.
+    column: Option<String>,
+}
+
+/// Small, because processors are quickest on batches that stay in their caches. GPUs want more.
+fn default_batch() -> usize {
+    8
+}
+
+/// The type of a model's arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Precision {
+    /// Single precision.
+    #[default]
+    F32,
+    /// Half precision.
+    F16,
+    /// Brain float.
+    Bf16,
+}
+
+impl Precision {
+    fn candle(self) -> candle_core::DType {
+        match self {
+            Precision::F32 => candle_core::DType::F32,
+            Precision::F16 => candle_core::DType::F16,
+            Precision::Bf16 => candle_core::DType::BF16,
+        }
+    }
+}
+
+/// What is read off a model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Reading {
+    /// One number for each class.
+    #[default]
+    Logits,
+    /// The vector that the classifier reads.
+    Features,
+}
+
+impl Infer {
+    fn column(&self, input: &Schema) -> Result<usize, SpecError> {
+        let hint = "put a `decode.image` node between them";
+        find_column(input, self.column.as_deref(), "a column of images", hint, |field: &Field| is_image(&field.ty))
+    }
+
+    /// Height and width of the images, which must be known.
+    fn size(&self, cx: &SpecCx<'_>, column: usize, resolved: &Resolved) -> Result<[usize; 2], SpecError> {
+        let field = &cx.input().fields[column];
+        let Some((_, shape)) = field.ty.fixed_shape() else {
+            let message = format!("the images in `{}` differ in size, and a batch needs one size", field.name);
+            return Err(SpecError::new(message).label("give the decode node a `crop`, `resize: [w, h]` or `preset: model`"));
+        };
+        let [height, width] = [shape[0], shape[1]];
+        let takes = resolved.arch.input_size();
+        if takes.admits(height, width) {
+            return Ok([height, width]);
+        }
+        let wanted = match takes {
+            InputSize::AtLeast(least) => format!("sides of at least {least}"),
+            InputSize::Exactly(height, width) => format!("{width}×{height}"),
+        };
+        let message = format!("`{}` takes images of {wanted}, and `{}` has {width}×{height}", resolved.arch.name(), field.name);
+        Err(SpecError::new(message).label("let the decode node say `preset: model`"))
+    }
+
+    fn n_outputs(&self, resolved: &Resolved) -> usize {
+        match self.outputs {
+            Reading::Logits => resolved.n_classes,
+            Reading::Features => resolved.arch.n_features(),
+        }
+    }
+
+    fn output_name(&self) -> &str {
+        let default = match self.outputs {
+            Reading::Logits => "logits",
+            Reading::Features => "features",
+        };
+        self.output.as_deref().unwrap_or(default)
+    }
+
+    fn normalize(&self, resolved: &Resolved) -> Normalize {
+        self.normalize.unwrap_or(resolved.preset.normalize)
+    }
+}
+
+fn is_image(ty: &ColumnType) -> bool {
+    matches!(ty, ColumnType::Tensor { dtype: DType::U8, shape } if matches!(shape[..], [_, _, Dim::Fixed(3)]))
+}
+
+impl NodeKind for Infer {
+    const NAME: &'static str = "infer";
+    const EXAMPLE: &'static str = "scores: {kind: infer, with: {model: models/efficientnet_lite0}}";
+
+    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
+        if let Some(Devices::Cuda(_)) = self.device {
+            let message = "this build of flowgpu computes on the CPU only";
+            return Err(SpecError::new(message).at(&["device"]).label("write `auto` or `cpu`"));
+        }
+        if let Some(normalize) = &self.normalize {
+            normalize.check().map_err(|error| SpecError::new(error.to_string()).at(&["normalize"]))?;
+        }
+        let resolved = self.model.resolve(cx.base)?;
+        let column = self.column(cx.input())?;
+        self.size(cx, column, &resolved)?;
+        let output = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(self.n_outputs(&resolved))] };
+        let detail = format!("{} {}, {}", resolved.arch.name(), self.dtype.candle().as_str(), self.normalize(&resolved));
+        Ok(NodeSpec::passing(cx.input(), &[column]).with_new(self.output_name(), output, Role::Result)?.with_detail(detail))
+    }
+
+    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
+        let mistaken = |error: SpecError| Fault::permanent(error.message);
+        let resolved = self.model.resolve(cx.base).map_err(mistaken)?;
+        let column = self.column(cx.input()).map_err(mistaken)?;
+        let outputs = match self.outputs {
+            Reading::Logits => Outputs::Logits,
+            Reading::Features => Outputs::Features,
+        };
+        let normalize = self.normalize(&resolved);
+        let loader = ImageLoader::new(resolved, self.dtype.candle(), normalize, outputs);
+        Ok(Stage::Infer(InferStage { model: Arc::new(loader), inputs: vec![column], device: None }))
+    }
+
+    fn advice(&self, base: &Path) -> Result<Option<Advice>, SpecError> {
+        let resolved = self.model.resolve(base)?;
+        let pixels = resolved.preset.pixels;
+        let value = serde_json::to_value(pixels).expect("options are JSON");
+        Ok(Some(Advice { value, text: format!("{pixels}") }))
+    }
+
+    fn batch_size(&self) -> Option<usize> {
+        Some(self.batch)
+    }
+}

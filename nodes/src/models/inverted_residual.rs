@@ -1,0 +1,267 @@
+//! The body that the mobile networks share: stages of inverted residual blocks between a stem and a head.
+//!
+//! Canonical names are timm's: `blocks.STAGE.BLOCK.…`.
+
+use candle_core::{Result, Tensor};
+
+use super::{
+    arch::Parameters,
+    layers::{
+        Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean,
+    },
+    load::LoadError,
+    network::{Network, Outputs},
+    reader::ParamReader,
+};
+
+/// Length of the pooled feature vector.
+pub(crate) const N_FEATURES: usize = 1280;
+
+const N_STEM: usize = 32;
+
+/// What distinguishes one mobile network from another.
+pub(crate) struct Design {
+    pub stages: &'static [Stage],
+    pub padding: Padding,
+    pub eps: f64,
+}
+
+/// Blocks of one width. Only the first one strides.
+pub(crate) struct Stage {
+    pub expand: usize,
+    pub kernel: usize,
+    pub stride: usize,
+    pub n_out: usize,
+    pub n_blocks: usize,
+}
+
+/// One block, placed.
+struct Place {
+    prefix: String,
+    n_in: usize,
+    n_out: usize,
+    expand: usize,
+    kernel: usize,
+    stride: usize,
+}
+
+impl Design {
+    fn places(&self) -> Vec<Place> {
+        let mut n_in = N_STEM;
+        let mut places = Vec::new();
+        for (stage_idx, stage) in self.stages.iter().enumerate() {
+            for block_idx in 0..stage.n_blocks {
+                places.push(Place {
+                    prefix: format!("blocks.{stage_idx}.{block_idx}"),
+                    n_in,
+                    n_out: stage.n_out,
+                    expand: stage.expand,
+                    kernel: stage.kernel,
+                    stride: if block_idx == 0 { stage.stride } else { 1 },
+                });
+                n_in = stage.n_out;
+            }
+        }
+        places
+    }
+
+    /// The parameters of the whole network.
+    pub(crate) fn parameters(&self, n_classes: usize) -> Parameters {
+        let mut parameters = Parameters::default();
+        parameters.conv("conv_stem", N_STEM, 3, 3);
+        parameters.batch_norm("bn1", N_STEM);
+        let mut n_last = N_STEM;
+        for place in self.places() {
+            let n_wide = place.n_in * place.expand;
+            for step in place.steps() {
+                match step.channels {
+                    Channels::Separate => parameters.conv(&step.conv, n_wide, 1, place.kernel),
+                    Channels::Mixed => parameters.conv(&step.conv, step.n_out, step.n_in, 1),
+                }
+                parameters.batch_norm(&step.norm, step.n_out);
+            }
+            n_last = place.n_out;
+        }
+        parameters.conv("conv_head", N_FEATURES, n_last, 1);
+        parameters.batch_norm("bn2", N_FEATURES);
+        parameters.linear("classifier", n_classes, N_FEATURES);
+        parameters
+    }
+
+    /// The network, from checked weights.
+    pub(crate) fn build(
+        &self,
+        reader: &ParamReader<'_>,
+    ) -> std::result::Result<Box<dyn Network>, LoadError> {
+        let spec = |stride, channels, activation| ConvSpec {
+            stride,
+            padding: self.padding,
+            channels,
+            activation,
+        };
+        let stem = reader.conv_norm(
+            "conv_stem",
+            "bn1",
+            self.eps,
+            spec(2, Channels::Mixed, Activation::Relu6),
+        )?;
+        let mut blocks = Vec::new();
+        for place in self.places() {
+            let convs = place
+                .steps()
+                .into_iter()
+                .map(|step| {
+                    let stride = if step.channels == Channels::Separate {
+                        place.stride
+                    } else {
+                        1
+                    };
+                    let spec = spec(stride, step.channels, step.activation);
+                    reader.conv_norm(&step.conv, &step.norm, self.eps, spec)
+                })
+                .collect::<std::result::Result<Vec<_>, _>>()?;
+            blocks.push(Block {
+                convs,
+                residual: place.stride == 1 && place.n_in == place.n_out,
+            });
+        }
+        let head = reader.conv_norm(
+            "conv_head",
+            "bn2",
+            self.eps,
+            spec(1, Channels::Mixed, Activation::Relu6),
+        )?;
+        let classifier = reader.linear("classifier", Activation::Identity)?;
+        Ok(Box::new(Mobile {
+            stem,
+            blocks,
+            head,
+            classifier,
+        }))
+    }
+}
+
+/// One convolution of a block.
+struct Step {
+    conv: String,
+    norm: String,
+    n_in: usize,
+    n_out: usize,
+    channels: Channels,
+    activation: Activation,
+}
+
+impl Place {
+    /// Widen (unless nothing is widened), filter each channel, narrow without an activation.
+    fn steps(&self) -> Vec<Step> {
+        let n_wide = self.n_in * self.expand;
+        let mut steps = Vec::new();
+        let mut step = |conv: &str, n_in, n_out, channels, activation| {
+            let norm = format!("{}.bn{}", self.prefix, steps.len() + 1);
+            steps.push(Step {
+                conv: format!("{}.{conv}", self.prefix),
+                norm,
+                n_in,
+                n_out,
+                channels,
+                activation,
+            });
+        };
+        if self.expand == 1 {
+            step(
+                "conv_dw",
+                n_wide,
+                n_wide,
+                Channels::Separate,
+                Activation::Relu6,
+            );
+            step(
+                "conv_pw",
+                n_wide,
+                self.n_out,
+                Channels::Mixed,
+                Activation::Identity,
+            );
+        } else {
+            step(
+                "conv_pw",
+                self.n_in,
+                n_wide,
+                Channels::Mixed,
+                Activation::Relu6,
+            );
+            step(
+                "conv_dw",
+                n_wide,
+                n_wide,
+                Channels::Separate,
+                Activation::Relu6,
+            );
+            step(
+                "conv_pwl",
+                n_wide,
+                self.n_out,
+                Channels::Mixed,
+                Activation::Identity,
+            );
+        }
+        steps
+    }
+}
+
+struct Mobile {
+    stem: Conv,
+    blocks: Vec<Block>,
+    head: Conv,
+    classifier: Linear,
+}
+
+struct Block {
+    convs: Vec<Conv>,
+    residual: bool,
+}
+
+impl Network for Mobile {
+    fn forward(&self, images: &Tensor, outputs: Outputs) -> Result<Tensor> {
+        let mut values = self.stem.forward(images)?;
+        for block in &self.blocks {
+            values = block.forward(&values)?;
+        }
+        let features = global_mean(&self.head.forward(&values)?)?;
+        match outputs {
+            Outputs::Features => Ok(features),
+            Outputs::Logits => self.classifier.forward(&features),
+        }
+    }
+}
+
+impl Block {
+    fn forward(&self, input: &Tensor) -> Result<Tensor> {
+        let mut values = input.clone();
+        for conv in &self.convs {
+            values = conv.forward(&values)?;
+        }
+        if self.residual {
+            add_and_activate(values, input, Activation::Identity)
+        } else {
+            Ok(values)
+        }
+    }
+}
+
+/// Splits a canonical name of a block into stage, block and the rest (`conv_pw.weight`).
+pub(crate) fn block_name(canonical: &str) -> Option<(usize, usize, &str)> {
+    let (stage, rest) = canonical.strip_prefix("blocks.")?.split_once('.')?;
+    let (block, rest) = rest.split_once('.')?;
+    Some((stage.parse().ok()?, block.parse().ok()?, rest))
+}
+
+/// A block's place in a list of all blocks, for schemes that number them through.
+pub(crate) fn block_number(stages: &[Stage], stage_idx: usize, block_idx: usize) -> usize {
+    stages
+        .iter()
+        .take(stage_idx)
+        .map(|stage| stage.n_blocks)
+        .sum::<usize>()
+        + block_idx
+}

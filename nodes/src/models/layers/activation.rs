@@ -1,0 +1,73 @@
+//! What follows a convolution or a linear layer, value by value.
+
+use candle_core::{Tensor, cpu::erf::erf_f32};
+
+/// A rectifier, or nothing. A NaN passes all of them, so that it shows in the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// Values pass as they are.
+    Identity,
+    /// Negative values become zero.
+    Relu,
+    /// Values are held between zero and six.
+    Relu6,
+    /// The Gaussian error unit, by the error function and not by its approximation.
+    Gelu,
+}
+
+impl Activation {
+    /// Activates in place.
+    pub(crate) fn apply_to(self, values: &mut [f32]) {
+        match self {
+            Self::Identity => {}
+            Self::Relu => values
+                .iter_mut()
+                .for_each(|value| *value = value.clamp(0.0, f32::INFINITY)),
+            Self::Relu6 => values
+                .iter_mut()
+                .for_each(|value| *value = value.clamp(0.0, 6.0)),
+            Self::Gelu => values.iter_mut().for_each(|value| *value = gelu(*value)),
+        }
+    }
+
+    /// The same by candle's operations, for any device.
+    pub(crate) fn apply(self, values: &Tensor) -> candle_core::Result<Tensor> {
+        match self {
+            Self::Identity => Ok(values.clone()),
+            Self::Relu => values.relu(),
+            Self::Relu6 => values.clamp(0f32, 6f32),
+            Self::Gelu => values.gelu_erf(),
+        }
+    }
+}
+
+fn gelu(value: f32) -> f32 {
+    (erf_f32(value * std::f32::consts::FRAC_1_SQRT_2) + 1.0) * 0.5 * value
+}
+
+#[cfg(test)]
+mod tests {
+    use candle_core::Device;
+
+    use super::*;
+
+    #[test]
+    fn in_place_is_the_same_as_by_candle() {
+        let values: Vec<f32> = (-80..80).map(|n| n as f32 * 0.11).collect();
+        let tensor = Tensor::new(values.as_slice(), &Device::Cpu).expect("a tensor");
+        for activation in [
+            Activation::Identity,
+            Activation::Relu,
+            Activation::Relu6,
+            Activation::Gelu,
+        ] {
+            let mut found = values.clone();
+            activation.apply_to(&mut found);
+            let wanted = activation
+                .apply(&tensor)
+                .and_then(|tensor| tensor.to_vec1::<f32>())
+                .expect("candle");
+            assert_eq!(found, wanted, "{activation:?}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The few layers that the architectures are made of.
+//!
+//! On the CPU they run on kernels of this folder and candle's matrix product; on other devices on candle's own
+//! operations. Either way each image of a batch is computed by itself.
+
+mod activation;
+mod conv;
+mod depthwise;
+mod finish;
+mod im2col;
+mod linear;
+mod pool;
+
+pub use activation::Activation;
+pub use candle_nn::LayerNorm;
+pub use conv::{Channels, Conv, ConvSpec, Padding};
+pub use linear::Linear;
+pub use pool::{global_mean, max_pool_3x3_stride_2};
+
+pub(crate) use finish::add_and_activate;
+
+/// Where a window slides over one axis of an image, zeros standing around it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Axis {
+    /// Length of the input.
+    pub n_in: usize,
+    /// Length of the output.
+    pub n_out: usize,
+    /// Zeros before the input.
+    pub before: usize,
+    /// Zeros after it, as far as the last window reaches.
+    pub after: usize,
+}
+
+/// The values of a CPU tensor that must be f32 and contiguous: what every kernel here reads.
+pub(crate) fn f32_values<'a>(
+    storage: &'a candle_core::CpuStorage,
+    layout: &candle_core::Layout,
+) -> candle_core::Result<&'a [f32]> {
+    let values = storage.as_slice::<f32>()?;
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&values[start..end]),
+        None => candle_core::bail!("a convolution needs contiguous images"),
+    }
+}

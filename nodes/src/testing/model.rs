@@ -1,0 +1,145 @@
+//! `infer.test`: a model that adds up.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use engine::data::{ColumnType, DType, Dim, Field, HeapPool, Role, Schema, Tensor};
+use engine::node::{
+    BuildCx, Fault, InferStage, LoadModel, Model, ModelError, NodeKind, NodeSpec, SpecCx, SpecError, Stage, find_column,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// A model that gives 1, 2, … `n` times the sum of a row's elements.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TestModel {
+    /// How many numbers a row gets.
+    #[serde(default = "default_n")]
+    n: usize,
+    /// How long a batch takes, in microseconds.
+    #[serde(default)]
+    micros: u64,
+    /// The column to read. Default: the only tensor.
+    column: Option<String>,
+    /// The name of the new column.
+    #[serde(default = "default_as", rename = "as")]
+    output: String,
+    /// Rows of a batch.
+    #[serde(default = "default_batch")]
+    batch: usize,
+    /// The device that is asked for.
+    device: Option<String>,
+    /// How it fails, if it does.
+    fail: Option<Fail>,
+    /// Batches, over all instances, that are computed before it fails.
+    #[serde(default)]
+    after: usize,
+    /// A batch of more rows is too much for the device's memory.
+    max_rows: Option<usize>,
+}
+
+/// How a model fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Fail {
+    /// It cannot be loaded.
+    Load,
+    /// A batch fails.
+    Forward,
+    /// A batch panics.
+    Panic,
+    /// A batch does not fit into the device's memory.
+    OutOfMemory,
+}
+
+fn default_n() -> usize {
+    4
+}
+
+fn default_batch() -> usize {
+    8
+}
+
+fn default_as() -> String {
+    "logits".to_owned()
+}
+
+impl TestModel {
+    fn find(&self, input: &Schema) -> Result<usize, SpecError> {
+        let fits = |field: &Field| field.ty.fixed_shape().is_some();
+        find_column(input, self.column.as_deref(), "a tensor", "put a `transform.test_tensor` node between them", fits)
+    }
+}
+
+impl NodeKind for TestModel {
+    const NAME: &'static str = "infer.test";
+    const EXAMPLE: &'static str = "sums: {kind: infer.test, with: {n: 4, micros: 500}}";
+
+    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
+        let column = self.find(cx.input())?;
+        let ty = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(self.n)] };
+        let spec = NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[column]) };
+        Ok(spec.with_new(&self.output, ty, Role::Result)?.with_detail(format!("sums, {}", self.n)))
+    }
+
+    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
+        let column = self.find(cx.input()).map_err(|error| Fault::permanent(error.to_string()))?;
+        let model = Loader { options: self.clone(), n_computed: Arc::default() };
+        Ok(Stage::Infer(InferStage { model: Arc::new(model), inputs: vec![column], device: self.device.clone() }))
+    }
+
+    fn batch_size(&self) -> Option<usize> {
+        Some(self.batch)
+    }
+}
+
+#[derive(Debug)]
+struct Loader {
+    options: TestModel,
+    n_computed: Arc<AtomicUsize>,
+}
+
+impl LoadModel for Loader {
+    fn load(&self) -> Result<Box<dyn Model>, Fault> {
+        if self.options.fail == Some(Fail::Load) {
+            return Err(Fault::permanent("the model fails to load on purpose"));
+        }
+        let (options, n_computed) = (self.options.clone(), self.n_computed.clone());
+        Ok(Box::new(Sums { options, n_computed, alloc: HeapPool::new() }))
+    }
+}
+
+struct Sums {
+    options: TestModel,
+    n_computed: Arc<AtomicUsize>,
+    alloc: HeapPool,
+}
+
+impl Model for Sums {
+    fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
+        let [input] = inputs else { return Err(ModelError::Failed(format!("{} inputs", inputs.len()))) };
+        let n_rows = input.n_rows();
+        if self.options.max_rows.is_some_and(|max_rows| n_rows > max_rows) {
+            return Err(ModelError::OutOfMemory(format!("{n_rows} rows")));
+        }
+        if self.n_computed.fetch_add(1, Ordering::Relaxed) >= self.options.after {
+            match self.options.fail {
+                Some(Fail::Forward) => return Err(ModelError::Failed("it fails on purpose".to_owned())),
+                Some(Fail::OutOfMemory) => return Err(ModelError::OutOfMemory("on purpose".to_owned())),
+                Some(Fail::Panic) => panic!("the model panics on purpose"),
+                Some(Fail::Load) | None => {}
+            }
+        }
+        if self.options.micros > 0 {
+            std::thread::sleep(Duration::from_micros(self.options.micros));
+        }
+        let mut values = Vec::with_capacity(n_rows * self.options.n);
+        for row_idx in 0..n_rows {
+            let sum: f32 = input.row(row_idx).to_f32().iter().sum();
+            values.extend((1..=self.options.n).map(|factor| sum * factor as f32));
+        }
+        Ok(vec![Tensor::from_slice(&self.alloc, DType::F32, vec![n_rows, self.options.n], &values)])
+    }
+}

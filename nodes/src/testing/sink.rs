@@ -1,0 +1,84 @@
+//! `sink.test_slow`: a disk that cannot keep up, or fills up.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use engine::data::{Batch, RowPos};
+use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage};
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::sink::jsonl::{Jsonl, JsonlSink};
+
+/// Writes as `sink.jsonl` does, and waits with each row.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SlowSink {
+    /// The file to write.
+    path: String,
+    /// The columns to write.
+    columns: Option<Vec<String>>,
+    /// How long a row takes, in microseconds.
+    #[serde(default)]
+    micros: u64,
+    /// Rows that are written before it fails.
+    fault_after: Option<u64>,
+}
+
+impl SlowSink {
+    fn jsonl(&self) -> Jsonl {
+        Jsonl { path: self.path.clone(), columns: self.columns.clone() }
+    }
+}
+
+impl NodeKind for SlowSink {
+    const NAME: &'static str = "sink.test_slow";
+    const EXAMPLE: &'static str = "out: {kind: sink.test_slow, with: {path: out.jsonl, micros: 500}}";
+
+    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
+        self.jsonl().spec(cx)
+    }
+
+    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
+        let inner = Box::new(self.jsonl().writer(cx)?);
+        Ok(Stage::Sink(Box::new(Slow { inner, options: self.clone(), n_rows: 0 })))
+    }
+
+    fn writes(&self, base: &Path) -> Vec<PathBuf> {
+        self.jsonl().writes(base)
+    }
+}
+
+struct Slow {
+    inner: Box<JsonlSink>,
+    options: SlowSink,
+    n_rows: u64,
+}
+
+impl Sink for Slow {
+    fn write(&mut self, batch: &Batch) -> Result<(), Fault> {
+        self.n_rows += batch.n_rows() as u64;
+        if self.options.fault_after.is_some_and(|after| self.n_rows > after) {
+            return Err(Fault::transient("the sink fails on purpose"));
+        }
+        std::thread::sleep(Duration::from_micros(self.options.micros * batch.n_rows() as u64));
+        self.inner.write(batch)
+    }
+
+    fn sync(&mut self, upto: RowPos) -> Result<SinkPos, Fault> {
+        self.inner.sync(upto)
+    }
+
+    fn resume(&mut self, at: &SinkPos) -> Result<(), Fault> {
+        self.n_rows = at.rows;
+        self.inner.resume(at)
+    }
+
+    fn publish(self: Box<Self>) -> Result<Vec<Published>, Fault> {
+        self.inner.publish()
+    }
+
+    fn unfinished(&self) -> Option<PathBuf> {
+        self.inner.unfinished()
+    }
+}
