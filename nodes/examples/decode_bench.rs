@@ -12,15 +12,13 @@ use nodes::decode::{Crop, Interpolation, Limits, Preprocess, Resize, Scratch, de
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().ok_or("a folder of pictures is needed")?);
-    let mut interpolations: Vec<Interpolation> = arguments
-        .map(|name| serde_json::from_value(name.into()))
-        .collect::<Result<_, _>>()?;
+    let mut interpolations: Vec<Interpolation> =
+        arguments.map(|name| serde_json::from_value(name.into())).collect::<Result<_, _>>()?;
     if interpolations.is_empty() {
         interpolations.push(Interpolation::Bicubic);
     }
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?
-        .map(|entry| entry.map(|entry| entry.path()))
-        .collect::<Result<_, _>>()?;
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     paths.sort();
     let files: Vec<Vec<u8>> = paths.iter().map(std::fs::read).collect::<Result<_, _>>()?;
 
@@ -28,37 +26,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let whole = Preprocess::default();
     writeln!(stdout, "decode {:.1}", microseconds_each(&files, &whole)?)?;
     for interpolation in interpolations {
-        let options = Preprocess {
-            resize: Some(Resize::Shorter(256)),
-            crop: Some(Crop::square(224)),
-            interpolation,
-        };
-        writeln!(
-            stdout,
-            "{interpolation} {:.1}",
-            microseconds_each(&files, &options)?
-        )?;
+        let options = Preprocess { resize: Some(Resize::Shorter(256)), crop: Some(Crop::square(224)), interpolation };
+        writeln!(stdout, "{interpolation} {:.1}", microseconds_each(&files, &options)?)?;
     }
     Ok(())
 }
 
-fn microseconds_each(
-    files: &[Vec<u8>],
-    options: &Preprocess,
-) -> Result<f64, Box<dyn std::error::Error>> {
+fn microseconds_each(files: &[Vec<u8>], options: &Preprocess) -> Result<f64, Box<dyn std::error::Error>> {
     let mut scratch = Scratch::default();
     let mut out = Vec::new();
     let mut run = |bytes: &[u8]| {
-        decode_into(
-            bytes,
-            options,
-            Limits::default(),
-            &mut scratch,
-            |height, width| {
-                out.resize(height * width * 3, 0);
-                &mut out[..]
-            },
-        )
+        decode_into(bytes, options, Limits::default(), &mut scratch, |height, width| {
+            out.resize(height * width * 3, 0);
+            &mut out[..]
+        })
     };
     // Memory and caches as they are in the middle of a run.
     for bytes in files.iter().take(20) {
@@ -74,9 +55,5 @@ fn microseconds_each(
 /// This thread's time on a CPU, from the kernel's scheduler.
 fn cpu_nanoseconds() -> Result<u64, Box<dyn std::error::Error>> {
     let statistics = std::fs::read_to_string("/proc/thread-self/schedstat")?;
-    Ok(statistics
-        .split_whitespace()
-        .next()
-        .ok_or("no scheduler statistics")?
-        .parse()?)
+    Ok(statistics.split_whitespace().next().ok_or("no scheduler statistics")?.parse()?)
 }

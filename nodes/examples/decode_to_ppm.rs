@@ -14,9 +14,8 @@ fn main() -> std::io::Result<()> {
     for (n, path) in std::io::stdin().lock().lines().enumerate() {
         let path = path?;
         let bytes = std::fs::read(&path)?;
-        let decoded = catch_unwind(AssertUnwindSafe(|| {
-            nodes::decode::decode(&bytes, nodes::decode::Limits::default())
-        }));
+        let decoded =
+            catch_unwind(AssertUnwindSafe(|| nodes::decode::decode(&bytes, nodes::decode::Limits::default())));
         match decoded {
             Ok(Ok(picture)) => {
                 let name = folder.join(format!("{n}.ppm"));

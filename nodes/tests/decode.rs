@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use nodes::decode::resample::{ResampleBuffers, Target, Window, resample};
-use nodes::decode::{
-    Crop, DecodeError, Interpolation, Limits, Preprocess, Resize, Scratch, decode, decode_into,
-};
+use nodes::decode::{Crop, DecodeError, Interpolation, Limits, Preprocess, Resize, Scratch, decode, decode_into};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -18,15 +16,8 @@ struct Told {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Verdict {
-    Refused {
-        refused: String,
-    },
-    Opened {
-        format: String,
-        size: [u32; 2],
-        orientation: u8,
-        cuts: Vec<(usize, Cut)>,
-    },
+    Refused { refused: String },
+    Opened { format: String, size: [u32; 2], orientation: u8, cuts: Vec<(usize, Cut)> },
 }
 
 #[derive(Deserialize, Clone, Copy, PartialEq, Debug)]
@@ -76,11 +67,9 @@ fn tolerance(name: &str) -> (u8, f64) {
     match name {
         "jpeg-2x3.jpg" => (28, 7.0),
         "jpeg-1x37.jpg" | "jpeg-8x8.jpg" => (8, 2.0),
-        "jpeg-444.jpg"
-        | "jpeg-444-progressive.jpg"
-        | "jpeg-rgb.jpg"
-        | "jpeg-q100.jpg"
-        | "jpeg-1x37-444.jpg" => (3, 0.5),
+        "jpeg-444.jpg" | "jpeg-444-progressive.jpg" | "jpeg-rgb.jpg" | "jpeg-q100.jpg" | "jpeg-1x37-444.jpg" => {
+            (3, 0.5)
+        }
         "jpeg-grey.jpg" | "jpeg-grey-progressive.jpg" => (1, 0.3),
         name if name.ends_with(".jpg") && name != "png-named.jpg" => (5, 0.7),
         _ => (0, 0.0),
@@ -99,17 +88,8 @@ fn refused_here(name: &str) -> Option<&'static str> {
 
 fn differences(a: &[u8], b: &[u8]) -> (u8, f64) {
     assert_eq!(a.len(), b.len());
-    let most = a
-        .iter()
-        .zip(b)
-        .map(|(a, b)| a.abs_diff(*b))
-        .max()
-        .unwrap_or(0);
-    let sum: u64 = a
-        .iter()
-        .zip(b)
-        .map(|(a, b)| u64::from(a.abs_diff(*b)))
-        .sum();
+    let most = a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+    let sum: u64 = a.iter().zip(b).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
     (most, sum as f64 / a.len().max(1) as f64)
 }
 
@@ -117,13 +97,7 @@ fn differences(a: &[u8], b: &[u8]) -> (u8, f64) {
 fn every_kind_of_file_gives_the_pixels_that_pillow_gives() {
     let mut wrong = Vec::new();
     for (name, verdict) in told().files {
-        let Verdict::Opened {
-            format,
-            size,
-            orientation,
-            ..
-        } = verdict
-        else {
+        let Verdict::Opened { format, size, orientation, .. } = verdict else {
             continue;
         };
         let got = decode(&given(&name), Limits::default());
@@ -140,16 +114,9 @@ fn every_kind_of_file_gives_the_pixels_that_pillow_gives() {
         };
         let (width, height, expected) = reference(&format!("pillow/{name}.png"));
         assert_eq!([width, height], size, "{name}");
-        let head = (
-            got.format.name(),
-            got.width,
-            got.height,
-            got.orientation as u8,
-        );
+        let head = (got.format.name(), got.width, got.height, got.orientation as u8);
         if head != (&*format, width, height, orientation) {
-            wrong.push(format!(
-                "{name}: {head:?}, and Pillow says {format} {size:?} {orientation}"
-            ));
+            wrong.push(format!("{name}: {head:?}, and Pillow says {format} {size:?} {orientation}"));
             continue;
         }
         let (most, mean) = differences(&got.pixels, &expected);
@@ -195,10 +162,7 @@ fn what_pillow_refuses_is_refused_with_its_code() {
         ("text.jpg", "unsupported"),
         ("webp-lossless-damaged.webp", "corrupt"),
     ]);
-    let expected = expected
-        .into_iter()
-        .map(|(name, code)| (name.to_owned(), code))
-        .collect();
+    let expected = expected.into_iter().map(|(name, code)| (name.to_owned(), code)).collect();
     assert_eq!(codes, expected);
 }
 
@@ -216,22 +180,15 @@ fn a_file_cut_anywhere_is_refused_where_pillow_refuses_it() {
         for (place, cut) in cuts {
             let got = decode(&bytes[..place], Limits::default());
             let fine = match (&got, cut) {
-                (Err(error), Cut::Refused) => {
-                    place < 2 || matches!(error, DecodeError::Truncated { .. })
-                }
+                (Err(error), Cut::Refused) => place < 2 || matches!(error, DecodeError::Truncated { .. }),
                 (Ok(got), Cut::Same) => *got == whole,
                 // By the last bits of the scan, libjpeg sometimes does without the two bytes of the end marker.
                 (Err(DecodeError::Truncated { .. }), Cut::Same) => format == "jpeg",
                 _ => false,
             };
             if !fine {
-                let got = got
-                    .map(|_| "decoded")
-                    .map_err(|error| format!("{}: {error}", error.code()));
-                wrong.push(format!(
-                    "{name} cut at {place} of {}: {got:?}, and Pillow: {cut:?}",
-                    bytes.len()
-                ));
+                let got = got.map(|_| "decoded").map_err(|error| format!("{}: {error}", error.code()));
+                wrong.push(format!("{name} cut at {place} of {}: {got:?}, and Pillow: {cut:?}", bytes.len()));
             }
         }
     }
@@ -241,24 +198,17 @@ fn a_file_cut_anywhere_is_refused_where_pillow_refuses_it() {
 #[test]
 fn every_cut_and_every_flipped_byte_ends_in_pixels_or_an_error() {
     // No expectation but an end without a panic of this code or the decoders': the files are small enough to try them all.
-    let small = |name: &str| {
-        given(name).len() < 700 || name.starts_with("jpeg-2x3") || name.starts_with("jpeg-1x37.")
-    };
+    let small = |name: &str| given(name).len() < 700 || name.starts_with("jpeg-2x3") || name.starts_with("jpeg-1x37.");
     for (name, _) in told().files.iter().filter(|(name, _)| small(name)) {
         let bytes = given(name);
-        let limits = Limits {
-            max_pixels: 1 << 20,
-        };
+        let limits = Limits { max_pixels: 1 << 20 };
         for place in 0..bytes.len() {
             let _ = decode(&bytes[..place], limits);
             for flip in [0x01, 0x80, 0xff] {
                 let mut bytes = bytes.clone();
                 bytes[place] ^= flip;
                 if let Ok(picture) = decode(&bytes, limits) {
-                    assert_eq!(
-                        picture.pixels.len(),
-                        picture.width as usize * picture.height as usize * 3
-                    );
+                    assert_eq!(picture.pixels.len(), picture.width as usize * picture.height as usize * 3);
                 }
             }
         }
@@ -268,38 +218,14 @@ fn every_cut_and_every_flipped_byte_ends_in_pixels_or_an_error() {
 #[test]
 fn resizing_gives_pillows_bytes() {
     let mut buffers = ResampleBuffers::default();
-    for Resized {
-        source,
-        size,
-        filter,
-        file,
-    } in told().resized
-    {
+    for Resized { source, size, filter, file } in told().resized {
         let (width, height, pixels) = reference(&format!("resized/{source}.png"));
         let (_, _, expected) = reference(&format!("resized/{file}"));
         let mut got = vec![0; expected.len()];
-        let window = Window {
-            resized: size.map(u64::from),
-            origin: [0, 0],
-            size,
-        };
-        let target = Target {
-            bytes: &mut got,
-            stride: size[0] as usize * 3,
-        };
-        resample(
-            &pixels,
-            [width, height],
-            window,
-            filter,
-            &mut buffers,
-            target,
-        );
-        assert!(
-            got == expected,
-            "{file}: off by {:?}",
-            differences(&got, &expected)
-        );
+        let window = Window { resized: size.map(u64::from), origin: [0, 0], size };
+        let target = Target { bytes: &mut got, stride: size[0] as usize * 3 };
+        resample(&pixels, [width, height], window, filter, &mut buffers, target);
+        assert!(got == expected, "{file}: off by {:?}", differences(&got, &expected));
     }
 }
 
@@ -307,45 +233,18 @@ fn resizing_gives_pillows_bytes() {
 fn a_crop_has_the_bytes_of_a_crop_from_the_whole() {
     let bytes = given("bmp-24.bmp");
     let mut scratch = Scratch::default();
-    for interpolation in [
-        Interpolation::Nearest,
-        Interpolation::Bilinear,
-        Interpolation::Bicubic,
-        Interpolation::Lanczos,
-    ] {
-        for resize in [
-            None,
-            Some(Resize::Shorter(24)),
-            Some(Resize::Shorter(90)),
-            Some(Resize::Exact {
-                width: 43,
-                height: 20,
-            }),
-        ] {
-            let whole = Preprocess {
-                resize,
-                crop: None,
-                interpolation,
-            };
+    for interpolation in
+        [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic, Interpolation::Lanczos]
+    {
+        for resize in
+            [None, Some(Resize::Shorter(24)), Some(Resize::Shorter(90)), Some(Resize::Exact { width: 43, height: 20 })]
+        {
+            let whole = Preprocess { resize, crop: None, interpolation };
             let mut all = Vec::new();
             let (all_height, all_width) = run(&bytes, &whole, &mut scratch, &mut all);
-            for crop in [
-                Crop::square(16),
-                Crop {
-                    width: 11,
-                    height: 18,
-                },
-            ] {
+            for crop in [Crop::square(16), Crop { width: 11, height: 18 }] {
                 let mut part = Vec::new();
-                let size = run(
-                    &bytes,
-                    &Preprocess {
-                        crop: Some(crop),
-                        ..whole
-                    },
-                    &mut scratch,
-                    &mut part,
-                );
+                let size = run(&bytes, &Preprocess { crop: Some(crop), ..whole }, &mut scratch, &mut part);
                 assert_eq!(size, (crop.height as usize, crop.width as usize));
                 // Python's round of a half goes to the even neighbour.
                 let half = |span: usize| span / 2 + (span % 4 == 3) as usize;
@@ -367,28 +266,14 @@ fn a_crop_has_the_bytes_of_a_crop_from_the_whole() {
 fn a_picture_smaller_than_its_crop_lies_on_black() {
     let (width, height, pixels) = reference("pillow/bmp-24.bmp.png");
     let (width, height) = (width as usize, height as usize);
-    let options = Preprocess {
-        crop: Some(Crop {
-            width: 50,
-            height: 38,
-        }),
-        ..Preprocess::default()
-    };
+    let options = Preprocess { crop: Some(Crop { width: 50, height: 38 }), ..Preprocess::default() };
     // Memory that was used before: what lies around must be cleared.
     let mut out = vec![99; 50 * 38 * 3];
-    run(
-        &given("bmp-24.bmp"),
-        &options,
-        &mut Scratch::default(),
-        &mut out,
-    );
+    run(&given("bmp-24.bmp"), &options, &mut Scratch::default(), &mut out);
     for y in 0..38 {
         for x in 0..50 {
             let got = &out[(y * 50 + x) * 3..][..3];
-            let inside = (
-                x.wrapping_sub((50 - width) / 2),
-                y.wrapping_sub((38 - height) / 2),
-            );
+            let inside = (x.wrapping_sub((50 - width) / 2), y.wrapping_sub((38 - height) / 2));
             if inside.0 < width && inside.1 < height {
                 assert_eq!(got, &pixels[(inside.1 * width + inside.0) * 3..][..3]);
             } else {
@@ -400,60 +285,29 @@ fn a_picture_smaller_than_its_crop_lies_on_black() {
 
 #[test]
 fn the_upright_picture_is_the_one_that_is_resized() {
-    let options = Preprocess {
-        resize: Some(Resize::Shorter(9)),
-        ..Preprocess::default()
-    };
+    let options = Preprocess { resize: Some(Resize::Shorter(9)), ..Preprocess::default() };
     let mut scratch = Scratch::default();
     let mut first = Vec::new();
-    assert_eq!(
-        run(&given("exif-1.jpg"), &options, &mut scratch, &mut first),
-        (13, 9)
-    );
+    assert_eq!(run(&given("exif-1.jpg"), &options, &mut scratch, &mut first), (13, 9));
     let mut turned = Vec::new();
-    assert_eq!(
-        run(&given("exif-6.jpg"), &options, &mut scratch, &mut turned),
-        (9, 13)
-    );
+    assert_eq!(run(&given("exif-6.jpg"), &options, &mut scratch, &mut turned), (9, 13));
 }
 
 #[test]
 fn a_result_beyond_the_limit_is_refused_before_its_memory_is_asked_for() {
-    let options = Preprocess {
-        resize: Some(Resize::Shorter(1000)),
-        ..Preprocess::default()
-    };
-    let limits = Limits {
-        max_pixels: 500_000,
-    };
-    let result = decode_into(
-        &given("bmp-24.bmp"),
-        &options,
-        limits,
-        &mut Scratch::default(),
-        |_, _| unreachable!(),
-    );
+    let options = Preprocess { resize: Some(Resize::Shorter(1000)), ..Preprocess::default() };
+    let limits = Limits { max_pixels: 500_000 };
+    let result = decode_into(&given("bmp-24.bmp"), &options, limits, &mut Scratch::default(), |_, _| unreachable!());
     assert_eq!(result.unwrap_err().code(), "too_large");
 }
 
-fn run(
-    bytes: &[u8],
-    options: &Preprocess,
-    scratch: &mut Scratch,
-    out: &mut Vec<u8>,
-) -> (usize, usize) {
+fn run(bytes: &[u8], options: &Preprocess, scratch: &mut Scratch, out: &mut Vec<u8>) -> (usize, usize) {
     let mut size = (0, 0);
-    decode_into(
-        bytes,
-        options,
-        Limits::default(),
-        scratch,
-        |height, width| {
-            size = (height, width);
-            out.resize(height * width * 3, 99);
-            &mut out[..]
-        },
-    )
+    decode_into(bytes, options, Limits::default(), scratch, |height, width| {
+        size = (height, width);
+        out.resize(height * width * 3, 99);
+        &mut out[..]
+    })
     .unwrap();
     size
 }

@@ -114,19 +114,12 @@ impl Limits {
     /// Refuses a picture that is too large, or that has no pixels.
     pub(crate) fn check(&self, format: Format, width: u32, height: u32) -> Result<(), DecodeError> {
         if width == 0 || height == 0 {
-            return Err(DecodeError::corrupt(
-                format,
-                format!("its size is {width}×{height}"),
-            ));
+            return Err(DecodeError::corrupt(format, format!("its size is {width}×{height}")));
         }
         // The second test keeps three bytes a pixel within the address space, whatever limit was set.
         let pixels = u64::from(width) * u64::from(height);
         if pixels > self.max_pixels || pixels > (isize::MAX as u64) / 8 {
-            return Err(DecodeError::TooLarge {
-                width,
-                height,
-                max_pixels: self.max_pixels,
-            });
+            return Err(DecodeError::TooLarge { width, height, max_pixels: self.max_pixels });
         }
         Ok(())
     }
@@ -134,9 +127,7 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            max_pixels: Self::DEFAULT_MAX_PIXELS,
-        }
+        Self { max_pixels: Self::DEFAULT_MAX_PIXELS }
     }
 }
 
@@ -169,21 +160,10 @@ pub fn decode(bytes: &[u8], limits: Limits) -> Result<Decoded, DecodeError> {
     let (width, height) = raster.orientation.size(raster.width, raster.height);
     if raster.orientation != Orientation::Upright {
         let mut upright = vec![0; pixels.len()];
-        raster.orientation.apply(
-            &pixels,
-            raster.width as usize,
-            raster.height as usize,
-            &mut upright,
-        );
+        raster.orientation.apply(&pixels, raster.width as usize, raster.height as usize, &mut upright);
         pixels = upright;
     }
-    Ok(Decoded {
-        pixels,
-        width,
-        height,
-        format: raster.format,
-        orientation: raster.orientation,
-    })
+    Ok(Decoded { pixels, width, height, format: raster.format, orientation: raster.orientation })
 }
 
 /// The picture as it is stored in the file; its pixels are in [`Buffers::raster`].
@@ -222,11 +202,7 @@ pub(super) fn sized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 }
 
 /// Decodes into [`Buffers::raster`], as stored, without turning it upright.
-pub(super) fn decode_raster(
-    bytes: &[u8],
-    limits: Limits,
-    buffers: &mut Buffers,
-) -> Result<Raster, DecodeError> {
+pub(super) fn decode_raster(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     if bytes.is_empty() {
         return Err(DecodeError::Empty);
     }
@@ -237,10 +213,7 @@ pub(super) fn decode_raster(
         Some(Format::Gif) => gif::decode(bytes, limits, buffers),
         Some(Format::Bmp) => bmp::decode(bytes, limits, buffers),
         None => match Format::cut_short(bytes) {
-            Some(format) => Err(DecodeError::truncated(
-                format,
-                format!("it is {} bytes long", bytes.len()),
-            )),
+            Some(format) => Err(DecodeError::truncated(format, format!("it is {} bytes long", bytes.len()))),
             None => Err(unknown(bytes)),
         },
     }
@@ -260,29 +233,20 @@ fn unknown(bytes: &[u8]) -> DecodeError {
         (b"8BPS", "a Photoshop file"),
         (b"\0\0\x01\0", "a Windows icon"),
     ];
-    let what = KNOWN
-        .iter()
-        .find(|(magic, _)| bytes.starts_with(magic))
-        .map(|(_, name)| *name);
+    let what = KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, name)| *name);
     let what = what.or_else(|| match bytes.get(4..12) {
         Some(b"ftypavif" | b"ftypavis") => Some("an AVIF file"),
         Some(b"ftypheic" | b"ftypheix" | b"ftypmif1") => Some("a HEIF file"),
         _ => None,
     });
     let head = &bytes[..bytes.len().min(256)];
-    let text = head
-        .iter()
-        .all(|&byte| byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c));
+    let text = head.iter().all(|&byte| byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c));
     let lower: Vec<u8> = head.iter().map(u8::to_ascii_lowercase).collect();
-    let html = [&b"<!doctype html"[..], b"<html"]
-        .iter()
-        .any(|tag| lower.windows(tag.len()).any(|part| part == *tag));
+    let html = [&b"<!doctype html"[..], b"<html"].iter().any(|tag| lower.windows(tag.len()).any(|part| part == *tag));
     let what = what.unwrap_or(match (text, html) {
         (_, true) => "an HTML page",
         (true, false) => "text",
         (false, false) => "of no known format",
     });
-    DecodeError::unsupported(format!(
-        "the data are {what}, and not a JPEG, PNG, WebP, GIF or BMP picture"
-    ))
+    DecodeError::unsupported(format!("the data are {what}, and not a JPEG, PNG, WebP, GIF or BMP picture"))
 }

@@ -55,17 +55,11 @@ impl DecodeError {
     }
 
     pub(super) fn truncated(format: Format, what: impl Into<String>) -> Self {
-        Self::Truncated {
-            format,
-            what: what.into(),
-        }
+        Self::Truncated { format, what: what.into() }
     }
 
     pub(super) fn corrupt(format: Format, reason: impl Into<String>) -> Self {
-        Self::Corrupt {
-            format,
-            reason: reason.into(),
-        }
+        Self::Corrupt { format, reason: reason.into() }
     }
 
     pub(super) fn unsupported(what: impl Into<String>) -> Self {

@@ -28,22 +28,10 @@ impl Geometry {
         };
         let Some(Crop { width, height }) = options.crop else {
             let kept = resized.map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-            return Self {
-                resized,
-                origin: [0; 2],
-                kept,
-                place: [0; 2],
-                out: resized,
-            };
+            return Self { resized, origin: [0; 2], kept, place: [0; 2], out: resized };
         };
         let crop = [width, height];
-        let mut geometry = Self {
-            resized,
-            origin: [0; 2],
-            kept: crop,
-            place: [0; 2],
-            out: crop.map(u64::from),
-        };
+        let mut geometry = Self { resized, origin: [0; 2], kept: crop, place: [0; 2], out: crop.map(u64::from) };
         for axis in 0..2 {
             let (have, want) = (resized[axis], u64::from(crop[axis]));
             if have < want {
@@ -61,11 +49,7 @@ impl Geometry {
 fn shorter([width, height]: [u64; 2], side: u64) -> [u64; 2] {
     let (short, long) = (width.min(height), width.max(height));
     let longer = ((side * long) as f64 / short as f64) as u64;
-    if width <= height {
-        [side, longer]
-    } else {
-        [longer, side]
-    }
+    if width <= height { [side, longer] } else { [longer, side] }
 }
 
 /// Half of it; a half is rounded to the even neighbour.
@@ -80,15 +64,7 @@ mod tests {
     use crate::decode::preprocess::{Crop, Resize};
 
     fn of(size: [u32; 2], resize: Option<Resize>, crop: Option<Crop>) -> Geometry {
-        Geometry::of(
-            size[0],
-            size[1],
-            &Preprocess {
-                resize,
-                crop,
-                ..Preprocess::default()
-            },
-        )
+        Geometry::of(size[0], size[1], &Preprocess { resize, crop, ..Preprocess::default() })
     }
 
     // The expectations are what torchvision 0.30's `Resize` and `CenterCrop` do by their formulas, computed in Python.
@@ -101,11 +77,7 @@ mod tests {
             ([1, 1000], 256, [256, 256_000]),
             ([1000, 3], 7, [2333, 7]),
         ] {
-            assert_eq!(
-                of(size, Some(Resize::Shorter(side)), None).resized,
-                expected,
-                "{size:?} → {side}"
-            );
+            assert_eq!(of(size, Some(Resize::Shorter(side)), None).resized, expected, "{size:?} → {side}");
         }
     }
 
@@ -124,23 +96,7 @@ mod tests {
 
     #[test]
     fn a_picture_smaller_than_the_crop_lies_in_its_middle() {
-        let got = of(
-            [5, 300],
-            None,
-            Some(Crop {
-                width: 10,
-                height: 200,
-            }),
-        );
-        assert_eq!(
-            got,
-            Geometry {
-                resized: [5, 300],
-                origin: [0, 50],
-                kept: [5, 200],
-                place: [2, 0],
-                out: [10, 200]
-            }
-        );
+        let got = of([5, 300], None, Some(Crop { width: 10, height: 200 }));
+        assert_eq!(got, Geometry { resized: [5, 300], origin: [0, 50], kept: [5, 200], place: [2, 0], out: [10, 200] });
     }
 }

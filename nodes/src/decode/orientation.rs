@@ -26,9 +26,7 @@ pub enum Orientation {
 impl Orientation {
     /// Reads a block of EXIF, and where that says nothing, XMP. Broken metadata say nothing and harm nothing.
     pub(super) fn from_metadata(exif: Option<&[u8]>, xmp: Option<&[u8]>) -> Self {
-        let value = exif
-            .and_then(exif_tag)
-            .or_else(|| xmp.and_then(xmp_attribute));
+        let value = exif.and_then(exif_tag).or_else(|| xmp.and_then(xmp_attribute));
         value.map_or(Self::Upright, Self::from_value)
     }
 
@@ -48,11 +46,7 @@ impl Orientation {
 
     /// Columns and rows of the upright picture.
     pub fn size(self, width: u32, height: u32) -> (u32, u32) {
-        if self.swaps_axes() {
-            (height, width)
-        } else {
-            (width, height)
-        }
+        if self.swaps_axes() { (height, width) } else { (width, height) }
     }
 
     fn swaps_axes(self) -> bool {
@@ -64,11 +58,7 @@ impl Orientation {
         let row_bytes = width * 3;
         if !self.swaps_axes() {
             for (y, row) in source.chunks_exact(row_bytes).enumerate() {
-                let to = if matches!(self, Self::Half | Self::MirrorY) {
-                    height - 1 - y
-                } else {
-                    y
-                };
+                let to = if matches!(self, Self::Half | Self::MirrorY) { height - 1 - y } else { y };
                 let out = &mut target[to * row_bytes..][..row_bytes];
                 if matches!(self, Self::Half | Self::MirrorX) {
                     for (pixel, out) in row.chunks_exact(3).rev().zip(out.chunks_exact_mut(3)) {
@@ -103,28 +93,18 @@ impl Orientation {
 /// The tag of the main picture. `block` may still carry the `Exif\0\0` of a JPEG segment.
 fn exif_tag(block: &[u8]) -> Option<u32> {
     let tiff = block.strip_prefix(b"Exif\0\0").unwrap_or(block);
-    let parsed = exif::Reader::new()
-        .continue_on_error(true)
-        .read_raw(tiff.to_vec());
-    let parsed = parsed
-        .or_else(|error| error.distill_partial_result(|_| ()))
-        .ok()?;
-    parsed
-        .get_field(exif::Tag::Orientation, exif::In::PRIMARY)?
-        .value
-        .get_uint(0)
+    let parsed = exif::Reader::new().continue_on_error(true).read_raw(tiff.to_vec());
+    let parsed = parsed.or_else(|error| error.distill_partial_result(|_| ())).ok()?;
+    parsed.get_field(exif::Tag::Orientation, exif::In::PRIMARY)?.value.get_uint(0)
 }
 
 /// `tiff:Orientation="6"` or `<tiff:Orientation>6`.
 fn xmp_attribute(packet: &[u8]) -> Option<u32> {
     const NAME: &[u8] = b"tiff:Orientation";
     let at = packet.windows(NAME.len()).position(|part| part == NAME)?;
-    let rest = packet[at + NAME.len()..]
-        .strip_prefix(b"=\"")
-        .or_else(|| packet[at + NAME.len()..].strip_prefix(b">"))?;
-    rest.first()
-        .filter(|digit| digit.is_ascii_digit())
-        .map(|digit| u32::from(digit - b'0'))
+    let rest =
+        packet[at + NAME.len()..].strip_prefix(b"=\"").or_else(|| packet[at + NAME.len()..].strip_prefix(b">"))?;
+    rest.first().filter(|digit| digit.is_ascii_digit()).map(|digit| u32::from(digit - b'0'))
 }
 
 #[cfg(test)]
@@ -138,10 +118,7 @@ mod tests {
         let orientation = Orientation::from_value(value);
         orientation.apply(&source, 2, 3, &mut target);
         let (width, height) = orientation.size(2, 3);
-        assert_eq!(
-            (width as usize, height as usize),
-            (expected[0].len(), expected.len())
-        );
+        assert_eq!((width as usize, height as usize), (expected[0].len(), expected.len()));
         let grey: Vec<u8> = target.chunks_exact(3).map(|pixel| pixel[0]).collect();
         assert_eq!(grey, expected.concat(), "orientation {value}");
     }
@@ -161,26 +138,14 @@ mod tests {
 
     #[test]
     fn broken_metadata_mean_upright() {
-        for block in [
-            &b""[..],
-            b"Exif\0\0",
-            b"II*\0\xff\xff\xff\xff",
-            b"MM\0*\0\0\0\x08\0\x05\x01\x12",
-            &[0xff; 64],
-        ] {
-            assert_eq!(
-                Orientation::from_metadata(Some(block), Some(block)),
-                Orientation::Upright
-            );
+        for block in [&b""[..], b"Exif\0\0", b"II*\0\xff\xff\xff\xff", b"MM\0*\0\0\0\x08\0\x05\x01\x12", &[0xff; 64]] {
+            assert_eq!(Orientation::from_metadata(Some(block), Some(block)), Orientation::Upright);
         }
     }
 
     #[test]
     fn xmp_is_asked_where_exif_says_nothing() {
         let packet = b"\xff<rdf tiff:Orientation=\"6\"/>";
-        assert_eq!(
-            Orientation::from_metadata(None, Some(packet)),
-            Orientation::Clockwise
-        );
+        assert_eq!(Orientation::from_metadata(None, Some(packet)), Orientation::Clockwise);
     }
 }

@@ -35,12 +35,8 @@ impl Scratch {
     const KEPT_BYTES: usize = 64 << 20;
 
     fn give_back_excess(&mut self) {
-        for buffer in [
-            &mut self.buffers.raster,
-            &mut self.buffers.samples,
-            &mut self.buffers.stream,
-            &mut self.upright,
-        ] {
+        for buffer in [&mut self.buffers.raster, &mut self.buffers.samples, &mut self.buffers.stream, &mut self.upright]
+        {
             if buffer.capacity() > Self::KEPT_BYTES {
                 *buffer = Vec::new();
             }
@@ -94,9 +90,7 @@ fn decode_with<'out>(
     let raster = decode_raster(bytes, limits, &mut scratch.buffers)?;
     let (width, height) = raster.orientation.size(raster.width, raster.height);
     let geometry = Geometry::of(width, height, options);
-    let [out_width, out_height] = geometry
-        .out
-        .map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+    let [out_width, out_height] = geometry.out.map(|side| u32::try_from(side).unwrap_or(u32::MAX));
     limits.check(raster.format, out_width, out_height)?;
 
     let stored = &scratch.buffers.raster[..raster.len()];
@@ -104,47 +98,19 @@ fn decode_with<'out>(
         stored
     } else {
         let upright = sized(&mut scratch.upright, stored.len());
-        raster.orientation.apply(
-            stored,
-            raster.width as usize,
-            raster.height as usize,
-            upright,
-        );
+        raster.orientation.apply(stored, raster.width as usize, raster.height as usize, upright);
         upright
     };
 
     let row_bytes = out_width as usize * 3;
     let pixels = out(out_height as usize, out_width as usize);
-    assert_eq!(
-        pixels.len(),
-        row_bytes * out_height as usize,
-        "the memory for the pixels has the wrong size"
-    );
+    assert_eq!(pixels.len(), row_bytes * out_height as usize, "the memory for the pixels has the wrong size");
     if geometry.kept != [out_width, out_height] {
         pixels.fill(0);
     }
     let [left, top] = geometry.place.map(|place| place as usize);
-    let window = Window {
-        resized: geometry.resized,
-        origin: geometry.origin,
-        size: geometry.kept,
-    };
-    let target = Target {
-        bytes: &mut pixels[top * row_bytes + left * 3..],
-        stride: row_bytes,
-    };
-    resample(
-        upright,
-        [width, height],
-        window,
-        options.interpolation,
-        &mut scratch.resample,
-        target,
-    );
-    Ok(Original {
-        width,
-        height,
-        format: raster.format,
-        orientation: raster.orientation,
-    })
+    let window = Window { resized: geometry.resized, origin: geometry.origin, size: geometry.kept };
+    let target = Target { bytes: &mut pixels[top * row_bytes + left * 3..], stride: row_bytes };
+    resample(upright, [width, height], window, options.interpolation, &mut scratch.resample, target);
+    Ok(Original { width, height, format: raster.format, orientation: raster.orientation })
 }

@@ -76,10 +76,7 @@ pub struct Crop {
 impl Crop {
     /// A square.
     pub fn square(side: u32) -> Self {
-        Self {
-            width: side,
-            height: side,
-        }
+        Self { width: side, height: side }
     }
 }
 
@@ -166,11 +163,7 @@ impl From<Extent> for Crop {
 
 impl From<Crop> for Extent {
     fn from(crop: Crop) -> Self {
-        if crop.width == crop.height {
-            Self::One(crop.width)
-        } else {
-            Self::Two([crop.width, crop.height])
-        }
+        if crop.width == crop.height { Self::One(crop.width) } else { Self::Two([crop.width, crop.height]) }
     }
 }
 
@@ -216,10 +209,7 @@ impl<'de> Deserialize<'de> for Extent {
             type Value = Extent;
 
             fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(
-                    out,
-                    "a number of pixels from 1 to {MAX_SIDE}, or `[width, height]`"
-                )
+                write!(out, "a number of pixels from 1 to {MAX_SIDE}, or `[width, height]`")
             }
 
             fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Extent, E> {
@@ -233,9 +223,7 @@ impl<'de> Deserialize<'de> for Extent {
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Extent, A::Error> {
                 let mut sides = [0; 2];
                 for (n, slot) in sides.iter_mut().enumerate() {
-                    let value = items
-                        .next_element::<u64>()?
-                        .ok_or_else(|| A::Error::invalid_length(n, &self))?;
+                    let value = items.next_element::<u64>()?.ok_or_else(|| A::Error::invalid_length(n, &self))?;
                     *slot = side(value)?;
                 }
                 if items.next_element::<serde::de::IgnoredAny>()?.is_some() {
@@ -279,9 +267,7 @@ impl JsonSchema for Resize {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        extent_schema(
-            "A number: the length of the shorter side. `[width, height]`: exactly this size.",
-        )
+        extent_schema("A number: the length of the shorter side. `[width, height]`: exactly this size.")
     }
 }
 
@@ -311,36 +297,20 @@ mod tests {
     fn a_number_is_the_shorter_side_and_a_square() {
         let got = parse(r#"{"resize": 256, "crop": 224, "interpolation": "bicubic"}"#).unwrap();
         let crop = Some(Crop::square(224));
-        let expected = Preprocess {
-            resize: Some(Resize::Shorter(256)),
-            crop,
-            interpolation: Interpolation::Bicubic,
-        };
+        let expected = Preprocess { resize: Some(Resize::Shorter(256)), crop, interpolation: Interpolation::Bicubic };
         assert_eq!(got, expected);
         assert_eq!(got.to_string(), "256 bicubic, crop 224");
         assert_eq!(got.output_size(), Some((224, 224)));
-        assert_eq!(
-            serde_json::to_string(&got).unwrap(),
-            r#"{"resize":256,"crop":224,"interpolation":"bicubic"}"#
-        );
+        assert_eq!(serde_json::to_string(&got).unwrap(), r#"{"resize":256,"crop":224,"interpolation":"bicubic"}"#);
     }
 
     #[test]
     fn a_pair_is_width_and_height() {
         let got = parse(r#"{"resize": [320, 200]}"#).unwrap();
-        assert_eq!(
-            got.resize,
-            Some(Resize::Exact {
-                width: 320,
-                height: 200
-            })
-        );
+        assert_eq!(got.resize, Some(Resize::Exact { width: 320, height: 200 }));
         assert_eq!(got.output_size(), Some((200, 320)));
         assert_eq!(got.interpolation, Interpolation::Bilinear);
-        assert_eq!(
-            serde_json::to_string(&got).unwrap(),
-            r#"{"resize":[320,200],"interpolation":"bilinear"}"#
-        );
+        assert_eq!(serde_json::to_string(&got).unwrap(), r#"{"resize":[320,200],"interpolation":"bilinear"}"#);
     }
 
     #[test]
@@ -351,10 +321,7 @@ mod tests {
             (r#"{"resize": "big"}"#, "or `[width, height]`"),
             (r#"{"crop": [1]}"#, "or `[width, height]`"),
             (r#"{"crop": [1, 2, 3]}"#, "or `[width, height]`"),
-            (
-                r#"{"interpolation": "cubic"}"#,
-                "`nearest`, `bilinear`, `bicubic`, `lanczos`",
-            ),
+            (r#"{"interpolation": "cubic"}"#, "`nearest`, `bilinear`, `bicubic`, `lanczos`"),
         ] {
             let message = parse(json).unwrap_err();
             assert!(message.contains(needle), "{json}: {message}");

@@ -82,9 +82,7 @@ pub fn resample(
     if same == [true, true] {
         let [left, top] = window.origin.map(|place| place as usize);
         for y in 0..out_height {
-            target
-                .row(y, out_width * 3)
-                .copy_from_slice(&source_row(top + y)[left * 3..][..out_width * 3]);
+            target.row(y, out_width * 3).copy_from_slice(&source_row(top + y)[left * 3..][..out_width * 3]);
         }
         return;
     }
@@ -93,11 +91,7 @@ pub fn resample(
         let lines = nearest(height, window, 1);
         for (y, &line) in lines.iter().enumerate() {
             let row = source_row(line);
-            for (pixel, &column) in target
-                .row(y, out_width * 3)
-                .chunks_exact_mut(3)
-                .zip(&columns)
-            {
+            for (pixel, &column) in target.row(y, out_width * 3).chunks_exact_mut(3).zip(&columns) {
                 pixel.copy_from_slice(&row[column * 3..][..3]);
             }
         }
@@ -112,12 +106,7 @@ pub fn resample(
     if same[1] {
         let top = window.origin[1] as usize;
         for y in 0..out_height {
-            horizontal(
-                source_row(top + y),
-                0,
-                &buffers.columns,
-                target.row(y, row_bytes),
-            );
+            horizontal(source_row(top + y), 0, &buffers.columns, target.row(y, row_bytes));
         }
         return;
     }
@@ -126,12 +115,7 @@ pub fn resample(
         let left = window.origin[0] as usize;
         for y in 0..out_height {
             let (start, weights) = buffers.lines.at(y);
-            vertical(
-                &source[(start * width + left) * 3..],
-                width * 3,
-                weights,
-                target.row(y, row_bytes),
-            );
+            vertical(&source[(start * width + left) * 3..], width * 3, weights, target.row(y, row_bytes));
         }
         return;
     }
@@ -140,18 +124,8 @@ pub fn resample(
         let row = sized(&mut buffers.rows, needed.len() * 3);
         for y in 0..out_height {
             let (start, weights) = buffers.lines.at(y);
-            vertical(
-                &source[(start * width + needed.start) * 3..],
-                width * 3,
-                weights,
-                row,
-            );
-            horizontal(
-                row,
-                needed.start,
-                &buffers.columns,
-                target.row(y, row_bytes),
-            );
+            vertical(&source[(start * width + needed.start) * 3..], width * 3, weights, row);
+            horizontal(row, needed.start, &buffers.columns, target.row(y, row_bytes));
         }
         return;
     }
@@ -162,12 +136,7 @@ pub fn resample(
     }
     for y in 0..out_height {
         let (start, weights) = buffers.lines.at(y);
-        vertical(
-            &rows[(start - needed.start) * row_bytes..],
-            row_bytes,
-            weights,
-            target.row(y, row_bytes),
-        );
+        vertical(&rows[(start - needed.start) * row_bytes..], row_bytes, weights, target.row(y, row_bytes));
     }
 }
 
@@ -204,18 +173,9 @@ impl Filter {
     fn of(interpolation: Interpolation) -> Option<Self> {
         match interpolation {
             Interpolation::Nearest => None,
-            Interpolation::Bilinear => Some(Self {
-                support: 1.0,
-                curve: triangle,
-            }),
-            Interpolation::Bicubic => Some(Self {
-                support: 2.0,
-                curve: cubic,
-            }),
-            Interpolation::Lanczos => Some(Self {
-                support: 3.0,
-                curve: lanczos,
-            }),
+            Interpolation::Bilinear => Some(Self { support: 1.0, curve: triangle }),
+            Interpolation::Bicubic => Some(Self { support: 2.0, curve: cubic }),
+            Interpolation::Lanczos => Some(Self { support: 3.0, curve: lanczos }),
         }
     }
 }
@@ -239,19 +199,11 @@ fn cubic(x: f64) -> f64 {
 }
 
 fn lanczos(x: f64) -> f64 {
-    if (-3.0..3.0).contains(&x) {
-        sinc(x) * sinc(x / 3.0)
-    } else {
-        0.0
-    }
+    if (-3.0..3.0).contains(&x) { sinc(x) * sinc(x / 3.0) } else { 0.0 }
 }
 
 fn sinc(x: f64) -> f64 {
-    if x == 0.0 {
-        1.0
-    } else {
-        (x * PI).sin() / (x * PI)
-    }
+    if x == 0.0 { 1.0 } else { (x * PI).sin() / (x * PI) }
 }
 
 /// The weights of each wanted output place along one axis.
@@ -269,10 +221,7 @@ pub(super) struct Weights {
 impl Weights {
     /// The first source place of an output place, and its weights.
     pub(super) fn at(&self, place: usize) -> (usize, &[i32]) {
-        (
-            self.starts[place],
-            &self.weights[place * self.taps..][..self.taps],
-        )
+        (self.starts[place], &self.weights[place * self.taps..][..self.taps])
     }
 
     /// The source places that have any weight.
@@ -299,8 +248,7 @@ impl Weights {
 
     fn pack(&mut self) {
         self.quads.clear();
-        self.quads
-            .extend(self.weights.chunks_exact(self.taps).flat_map(Quad::pack));
+        self.quads.extend(self.weights.chunks_exact(self.taps).flat_map(Quad::pack));
     }
 
     fn compute(&mut self, source: usize, window: Window, axis: usize, filter: &Filter) {
@@ -310,10 +258,7 @@ impl Weights {
         let inverse = 1.0 / stretch;
         let n = window.size[axis] as usize;
         // The most places that a span of twice the support can touch, and no more than there are.
-        let taps = (support.ceil() as usize)
-            .saturating_mul(2)
-            .saturating_add(1)
-            .min(source);
+        let taps = (support.ceil() as usize).saturating_mul(2).saturating_add(1).min(source);
         self.taps = taps;
         self.starts.clear();
         self.weights.clear();
@@ -335,11 +280,7 @@ impl Weights {
             for (slot, weight) in slots.iter_mut().zip(curve.iter()) {
                 let weight = if sum != 0.0 { weight / sum } else { *weight };
                 let scaled = weight * f64::from(1 << WEIGHT_BITS);
-                *slot = if weight < 0.0 {
-                    scaled - 0.5
-                } else {
-                    scaled + 0.5
-                } as i32;
+                *slot = if weight < 0.0 { scaled - 0.5 } else { scaled + 0.5 } as i32;
             }
             self.starts.push(start);
         }

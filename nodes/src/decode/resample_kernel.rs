@@ -69,8 +69,7 @@ fn vertical_loop(rows: &[u8], stride: usize, weights: &[i32], out: &mut [u8]) {
     for (column, out) in rest.iter_mut().enumerate() {
         let mut sum = HALF;
         for (n, &weight) in weights.iter().enumerate() {
-            sum =
-                sum.wrapping_add(i32::from(rows[n * stride + whole + column]).wrapping_mul(weight));
+            sum = sum.wrapping_add(i32::from(rows[n * stride + whole + column]).wrapping_mul(weight));
         }
         *out = clip(sum);
     }
@@ -97,10 +96,7 @@ impl Quad {
     /// Packs the weights of one place, four pixels at a time.
     pub(super) fn pack(weights: &[i32]) -> impl Iterator<Item = Self> {
         weights.chunks(4).map(|four| {
-            let mut quad = Self {
-                low: [0; 16],
-                high: [0; 16],
-            };
+            let mut quad = Self { low: [0; 16], high: [0; 16] };
             for (n, weight) in four.iter().enumerate() {
                 // Pixels 0 and 1 lie in the lower half and 2 and 3 in the upper: a pair for red, for green, for blue, and nothing.
                 for colour in 0..3 {
@@ -117,10 +113,10 @@ impl Quad {
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
     use std::arch::x86_64::{
-        __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_packs_epi32, _mm_packus_epi16,
-        _mm_set1_epi32, _mm_srai_epi32, _mm256_add_epi32, _mm256_broadcastsi128_si256,
-        _mm256_castsi256_si128, _mm256_extracti128_si256, _mm256_madd_epi16, _mm256_setr_epi8,
-        _mm256_setzero_si256, _mm256_shuffle_epi8, _mm256_slli_epi32,
+        __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_packs_epi32, _mm_packus_epi16, _mm_set1_epi32,
+        _mm_srai_epi32, _mm256_add_epi32, _mm256_broadcastsi128_si256, _mm256_castsi256_si128,
+        _mm256_extracti128_si256, _mm256_madd_epi16, _mm256_setr_epi8, _mm256_setzero_si256, _mm256_shuffle_epi8,
+        _mm256_slli_epi32,
     };
 
     use super::{HALF, Quad, WEIGHT_BITS, Weights, horizontal_place};
@@ -134,10 +130,7 @@ mod avx2 {
             6, Z, 9, Z, 7, Z, 10, Z, 8, Z, 11, Z, Z, Z, Z, Z,
         );
         let n_quads = weights.taps().div_ceil(4);
-        let places = weights
-            .starts()
-            .iter()
-            .zip(weights.quads().chunks_exact(n_quads));
+        let places = weights.starts().iter().zip(weights.quads().chunks_exact(n_quads));
         for (place, ((&start, quads), out)) in places.zip(out.chunks_exact_mut(3)).enumerate() {
             let at = (start - first) * 3;
             // Sixteen bytes are read for each twelve that count; near the row's end they are not there.
@@ -147,25 +140,17 @@ mod avx2 {
             };
             let (mut low, mut high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
             for (four, quad) in pixels.windows(16).step_by(12).zip(quads) {
-                let samples =
-                    _mm256_broadcastsi128_si256(bytemuck::pod_read_unaligned::<__m128i>(four));
+                let samples = _mm256_broadcastsi128_si256(bytemuck::pod_read_unaligned::<__m128i>(four));
                 let samples = _mm256_shuffle_epi8(samples, pairs);
                 let weigh = |weights: &[i16; 16]| {
-                    _mm256_madd_epi16(
-                        samples,
-                        bytemuck::pod_read_unaligned::<__m256i>(bytemuck::bytes_of(weights)),
-                    )
+                    _mm256_madd_epi16(samples, bytemuck::pod_read_unaligned::<__m256i>(bytemuck::bytes_of(weights)))
                 };
                 low = _mm256_add_epi32(low, weigh(&quad.low));
                 high = _mm256_add_epi32(high, weigh(&quad.high));
             }
             let sums = _mm256_add_epi32(low, _mm256_slli_epi32::<{ Quad::LOW_BITS as i32 }>(high));
-            let sums = _mm_add_epi32(
-                _mm256_castsi256_si128(sums),
-                _mm256_extracti128_si256::<1>(sums),
-            );
-            let sums =
-                _mm_srai_epi32::<{ WEIGHT_BITS as i32 }>(_mm_add_epi32(sums, _mm_set1_epi32(HALF)));
+            let sums = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256::<1>(sums));
+            let sums = _mm_srai_epi32::<{ WEIGHT_BITS as i32 }>(_mm_add_epi32(sums, _mm_set1_epi32(HALF)));
             let words = _mm_packs_epi32(sums, sums);
             let bytes = _mm_cvtsi128_si32(_mm_packus_epi16(words, words)).to_le_bytes();
             out.copy_from_slice(&bytes[..3]);
@@ -187,18 +172,14 @@ mod tests {
             let center = (x as f64 + 0.5) * scale;
             let first = (center - stretch + 0.5).max(0.0) as usize;
             let end = ((center + stretch + 0.5) as usize).min(width);
-            let curve: Vec<f64> = (first..end)
-                .map(|at| (1.0 - ((at as f64 - center + 0.5) / stretch).abs()).max(0.0))
-                .collect();
+            let curve: Vec<f64> =
+                (first..end).map(|at| (1.0 - ((at as f64 - center + 0.5) / stretch).abs()).max(0.0)).collect();
             let sum: f64 = curve.iter().sum();
             for c in 0..3 {
-                let total: i64 = curve
-                    .iter()
-                    .enumerate()
-                    .fold(1 << 21, |total, (n, weight)| {
-                        let weight = (weight / sum * f64::from(1 << 22) + 0.5) as i64;
-                        total + weight * i64::from(source[(first + n) * 3 + c])
-                    });
+                let total: i64 = curve.iter().enumerate().fold(1 << 21, |total, (n, weight)| {
+                    let weight = (weight / sum * f64::from(1 << 22) + 0.5) as i64;
+                    total + weight * i64::from(source[(first + n) * 3 + c])
+                });
                 out.push((total >> 22).clamp(0, 255) as u8);
             }
         }
@@ -209,39 +190,13 @@ mod tests {
     fn the_loop_along_a_row_sums_up_exactly_at_every_width() {
         let mut buffers = ResampleBuffers::default();
         for width in 1..40_usize {
-            let source: Vec<u8> = (0..width * 3)
-                .map(|n| {
-                    if n % 5 == 0 {
-                        255
-                    } else {
-                        (n * 89 % 256) as u8
-                    }
-                })
-                .collect();
+            let source: Vec<u8> = (0..width * 3).map(|n| if n % 5 == 0 { 255 } else { (n * 89 % 256) as u8 }).collect();
             for to in 1..45_usize {
                 let mut got = vec![0; to * 3];
-                let window = Window {
-                    resized: [to as u64, 1],
-                    origin: [0, 0],
-                    size: [to as u32, 1],
-                };
-                let target = Target {
-                    bytes: &mut got,
-                    stride: to * 3,
-                };
-                resample(
-                    &source,
-                    [width as u32, 1],
-                    window,
-                    Interpolation::Bilinear,
-                    &mut buffers,
-                    target,
-                );
-                let expected = if to == width {
-                    source.clone()
-                } else {
-                    plainly(&source, width, to)
-                };
+                let window = Window { resized: [to as u64, 1], origin: [0, 0], size: [to as u32, 1] };
+                let target = Target { bytes: &mut got, stride: to * 3 };
+                resample(&source, [width as u32, 1], window, Interpolation::Bilinear, &mut buffers, target);
+                let expected = if to == width { source.clone() } else { plainly(&source, width, to) };
                 assert_eq!(got, expected, "{width} → {to}");
             }
         }

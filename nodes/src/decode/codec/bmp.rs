@@ -4,11 +4,7 @@ use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
 use super::{Buffers, Format, Limits, Raster, bmp_rle, sized};
 
-pub(super) fn decode(
-    bytes: &[u8],
-    limits: Limits,
-    buffers: &mut Buffers,
-) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let header = Header::read(bytes)?;
     limits.check(Format::Bmp, header.width, header.height)?;
     let width = header.width as usize;
@@ -60,12 +56,7 @@ pub(super) fn decode(
             Coding::Runs { .. } => {}
         }
     }
-    Ok(Raster {
-        width: header.width,
-        height: header.height,
-        format: Format::Bmp,
-        orientation: Orientation::Upright,
-    })
+    Ok(Raster { width: header.width, height: header.height, format: Format::Bmp, orientation: Orientation::Upright })
 }
 
 struct Header {
@@ -99,20 +90,10 @@ impl Header {
             40 | 52 | 56 | 64 | 108 | 124 => {
                 let height = field(22, 4)? as i32;
                 let top_down = height < 0;
-                (
-                    field(18, 4)?,
-                    height.unsigned_abs(),
-                    top_down,
-                    field(28, 2)?,
-                    field(30, 4)?,
-                    field(46, 4)?,
-                    4,
-                )
+                (field(18, 4)?, height.unsigned_abs(), top_down, field(28, 2)?, field(30, 4)?, field(46, 4)?, 4)
             }
             other => {
-                return Err(DecodeError::unsupported(format!(
-                    "BMP with a header of {other} bytes is not decoded"
-                )));
+                return Err(DecodeError::unsupported(format!("BMP with a header of {other} bytes is not decoded")));
             }
         };
         if bytes.len() < 14 + size {
@@ -120,31 +101,21 @@ impl Header {
         }
         let bits = bits as u16;
         let masks = |at: usize| -> Result<[Mask; 3], DecodeError> {
-            Ok([
-                Mask::new(field(at, 4)?),
-                Mask::new(field(at + 4, 4)?),
-                Mask::new(field(at + 8, 4)?),
-            ])
+            Ok([Mask::new(field(at, 4)?), Mask::new(field(at + 4, 4)?), Mask::new(field(at + 8, 4)?)])
         };
         let coding = match (compression, bits) {
             (0, 1 | 4 | 8) => Coding::Indexed,
             (0, 16) => Coding::Packed([Mask::new(0x7c00), Mask::new(0x3e0), Mask::new(0x1f)]),
-            (0, 24 | 32) => {
-                Coding::Packed([Mask::new(0xff_0000), Mask::new(0xff00), Mask::new(0xff)])
-            }
+            (0, 24 | 32) => Coding::Packed([Mask::new(0xff_0000), Mask::new(0xff00), Mask::new(0xff)]),
             (1, 8) => Coding::Runs { four_bits: false },
             (2, 4) => Coding::Runs { four_bits: true },
             // The masks stand behind the short header and inside the longer ones, at the same place.
             (3, 16 | 24 | 32) => Coding::Packed(masks(54)?),
             (4, _) => {
-                return Err(DecodeError::unsupported(
-                    "BMP with a JPEG inside is not decoded",
-                ));
+                return Err(DecodeError::unsupported("BMP with a JPEG inside is not decoded"));
             }
             (5, _) => {
-                return Err(DecodeError::unsupported(
-                    "BMP with a PNG inside is not decoded",
-                ));
+                return Err(DecodeError::unsupported("BMP with a PNG inside is not decoded"));
             }
             (compression, bits) => {
                 return Err(DecodeError::unsupported(format!(
@@ -156,36 +127,19 @@ impl Header {
         // Black beyond the file's own entries.
         let mut palette = [[0; 3]; 256];
         if bits <= 8 {
-            let count = if colors == 0 {
-                1 << bits
-            } else {
-                colors as usize
-            };
+            let count = if colors == 0 { 1 << bits } else { colors as usize };
             if count > 65_536 {
-                return Err(DecodeError::corrupt(
-                    Format::Bmp,
-                    format!("its palette has {count} entries"),
-                ));
+                return Err(DecodeError::corrupt(Format::Bmp, format!("its palette has {count} entries")));
             }
             if data == 14 + size {
                 data += 4 * count;
             }
-            let entries = bytes
-                .get(14 + size..14 + size + count * entry)
-                .ok_or_else(cut)?;
+            let entries = bytes.get(14 + size..14 + size + count * entry).ok_or_else(cut)?;
             for (slot, bgr) in palette.iter_mut().zip(entries.chunks_exact(entry)) {
                 *slot = [bgr[2], bgr[1], bgr[0]];
             }
         }
-        Ok(Self {
-            width,
-            height,
-            top_down,
-            bits,
-            coding,
-            palette,
-            data,
-        })
+        Ok(Self { width, height, top_down, bits, coding, palette, data })
     }
 }
 
@@ -199,10 +153,7 @@ struct Mask {
 impl Mask {
     fn new(mask: u32) -> Self {
         let shift = mask.trailing_zeros().min(31);
-        Self {
-            shift,
-            most: mask >> shift,
-        }
+        Self { shift, most: mask >> shift }
     }
 
     fn sample(self, packed: u32) -> u8 {
@@ -215,8 +166,5 @@ impl Mask {
 }
 
 fn le(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |value, &byte| value << 8 | u32::from(byte))
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }

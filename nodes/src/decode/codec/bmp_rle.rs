@@ -28,16 +28,8 @@ pub(super) fn unpack(data: &[u8], four_bits: bool, width: usize, indices: &mut [
                 let n_bytes = if four_bits { count.div_ceil(2) } else { count };
                 for place in 0..n_bytes {
                     let byte = data.next()?;
-                    let pair = if four_bits {
-                        [byte >> 4, byte & 15]
-                    } else {
-                        [byte, 0]
-                    };
-                    let per_byte = if four_bits {
-                        (count - place * 2).min(2)
-                    } else {
-                        1
-                    };
+                    let pair = if four_bits { [byte >> 4, byte & 15] } else { [byte, 0] };
+                    let per_byte = if four_bits { (count - place * 2).min(2) } else { 1 };
                     for &index in &pair[..per_byte] {
                         if let Some(out) = indices.get_mut(at) {
                             *out = index;
@@ -55,11 +47,7 @@ pub(super) fn unpack(data: &[u8], four_bits: bool, width: usize, indices: &mut [
             (count, value) => {
                 // A run that is too long for its row ends with the row.
                 let count = usize::from(count).min(width.saturating_sub(x));
-                let pair = if four_bits {
-                    [value >> 4, value & 15]
-                } else {
-                    [value, value]
-                };
+                let pair = if four_bits { [value >> 4, value & 15] } else { [value, value] };
                 for place in 0..count {
                     if let Some(out) = indices.get_mut(at + place) {
                         *out = pair[place % 2];

@@ -9,11 +9,7 @@ use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
 use super::{Buffers, Format, Limits, Raster, sized};
 
-pub(super) fn decode(
-    bytes: &[u8],
-    limits: Limits,
-    buffers: &mut Buffers,
-) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let cut = || DecodeError::truncated(Format::Gif, "its frame is cut");
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
@@ -59,34 +55,20 @@ pub(super) fn decode(
     let raster = sized(&mut buffers.raster, width * height as usize * 3);
     if frame_width != width || frame_height != height as usize {
         let around = palette[usize::from(transparent.unwrap_or(0))];
-        raster
-            .chunks_exact_mut(3)
-            .for_each(|pixel| pixel.copy_from_slice(&around));
+        raster.chunks_exact_mut(3).for_each(|pixel| pixel.copy_from_slice(&around));
     }
-    for (row, out) in indices
-        .chunks_exact(frame_width)
-        .zip(raster.chunks_exact_mut(width * 3).skip(top))
-    {
+    for (row, out) in indices.chunks_exact(frame_width).zip(raster.chunks_exact_mut(width * 3).skip(top)) {
         for (&index, pixel) in row.iter().zip(out[left * 3..].chunks_exact_mut(3)) {
             pixel.copy_from_slice(&palette[usize::from(index)]);
         }
     }
-    Ok(Raster {
-        width: width as u32,
-        height,
-        format: Format::Gif,
-        orientation: Orientation::Upright,
-    })
+    Ok(Raster { width: width as u32, height, format: Format::Gif, orientation: Orientation::Upright })
 }
 
 /// Where the data of the first frame end, without the empty block that closes them; and whether it has a palette.
 fn first_frame(bytes: &[u8]) -> Option<(usize, bool)> {
     let table_bytes = |flags: u8| {
-        if flags & 0x80 == 0 {
-            0
-        } else {
-            3 << ((flags & 7) + 1)
-        }
+        if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) }
     };
     let global = table_bytes(*bytes.get(10)?);
     let mut at = 13 + global;
@@ -134,9 +116,7 @@ fn refusal(error: DecodingError) -> DecodeError {
         }
         DecodingError::UnexpectedEof => DecodeError::truncated(Format::Gif, "its frame is cut"),
         // The codes end before the picture is full; the crate has no kind of its own for it.
-        other if other.to_string() == "image truncated" => {
-            DecodeError::truncated(Format::Gif, "pixels are missing")
-        }
+        other if other.to_string() == "image truncated" => DecodeError::truncated(Format::Gif, "pixels are missing"),
         other => DecodeError::corrupt(Format::Gif, other.to_string()),
     }
 }

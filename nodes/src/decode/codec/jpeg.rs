@@ -15,11 +15,7 @@ use super::super::orientation::Orientation;
 use super::jpeg_layout::{JpegLayout, Model};
 use super::{Buffers, Format, Limits, Raster, sized};
 
-pub(super) fn decode(
-    bytes: &[u8],
-    limits: Limits,
-    buffers: &mut Buffers,
-) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let layout = JpegLayout::read(bytes, &mut buffers.stream)?;
     let model = check_kind(&layout)?;
     let (width, height) = (layout.width, layout.height);
@@ -42,22 +38,15 @@ pub(super) fn decode(
     // Without the Adobe marker the decoder has its own idea of the model. Samples come unconverted where input and output agree.
     let native = decoder.input_colorspace().unwrap_or(ColorSpace::Unknown);
     let expected = usize::from(layout.components.len() as u8);
-    if decoder.dimensions() != Some((width as usize, height as usize))
-        || native.num_components() != expected
-    {
-        return Err(DecodeError::corrupt(
-            Format::Jpeg,
-            "its header contradicts itself",
-        ));
+    if decoder.dimensions() != Some((width as usize, height as usize)) || native.num_components() != expected {
+        return Err(DecodeError::corrupt(Format::Jpeg, "its header contradicts itself"));
     }
 
     let pixels = width as usize * height as usize;
     let raster = sized(&mut buffers.raster, pixels * 3);
     match model {
         Model::Grey => decoder.decode_into(raster).map_err(refusal)?,
-        Model::Ycc if native == ColorSpace::YCbCr => {
-            decoder.decode_into(raster).map_err(refusal)?
-        }
+        Model::Ycc if native == ColorSpace::YCbCr => decoder.decode_into(raster).map_err(refusal)?,
         Model::Ycc | Model::Rgb => {
             decoder.set_options(options.jpeg_set_out_colorspace(native));
             decoder.decode_into(raster).map_err(refusal)?;
@@ -78,15 +67,9 @@ pub(super) fn decode(
             }
         }
     }
-    let block =
-        |range: &Option<std::ops::Range<usize>>| range.clone().and_then(|range| bytes.get(range));
+    let block = |range: &Option<std::ops::Range<usize>>| range.clone().and_then(|range| bytes.get(range));
     let orientation = Orientation::from_metadata(block(&layout.exif), block(&layout.xmp));
-    Ok(Raster {
-        width,
-        height,
-        format: Format::Jpeg,
-        orientation,
-    })
+    Ok(Raster { width, height, format: Format::Jpeg, orientation })
 }
 
 fn refusal(error: DecodeErrors) -> DecodeError {
@@ -95,9 +78,7 @@ fn refusal(error: DecodeErrors) -> DecodeError {
         DecodeErrors::Format(reason) if reason.contains("No more bytes left") => {
             DecodeError::truncated(Format::Jpeg, "a scan ends early")
         }
-        DecodeErrors::Format(reason) => {
-            DecodeError::corrupt(Format::Jpeg, reason.trim_end_matches('.'))
-        }
+        DecodeErrors::Format(reason) => DecodeError::corrupt(Format::Jpeg, reason.trim_end_matches('.')),
         DecodeErrors::FormatStatic("Premature end of buffer") => {
             DecodeError::truncated(Format::Jpeg, "a scan ends early")
         }
@@ -119,16 +100,10 @@ fn check_kind(layout: &JpegLayout) -> Result<Model, DecodeError> {
         )));
     }
     if layout.precision != 8 {
-        return Err(DecodeError::unsupported(format!(
-            "JPEG with {} bits a sample is not decoded",
-            layout.precision
-        )));
+        return Err(DecodeError::unsupported(format!("JPEG with {} bits a sample is not decoded", layout.precision)));
     }
     layout.model().ok_or_else(|| {
-        DecodeError::unsupported(format!(
-            "JPEG with {} components is not decoded",
-            layout.components.len()
-        ))
+        DecodeError::unsupported(format!("JPEG with {} components is not decoded", layout.components.len()))
     })
 }
 

@@ -54,11 +54,7 @@ impl JpegLayout {
         let mut at = 2;
         loop {
             let Some(found) = next_marker(bytes, at) else {
-                return Err(cut(if layout.n_scans > 0 {
-                    "the end marker is missing"
-                } else {
-                    "the header is cut"
-                }));
+                return Err(cut(if layout.n_scans > 0 { "the end marker is missing" } else { "the header is cut" }));
             };
             at = found + 1;
             let marker = bytes[found];
@@ -73,15 +69,10 @@ impl JpegLayout {
                 0x01 | 0xd0..=0xd7 => continue,
                 _ => {}
             }
-            let length = bytes
-                .get(at..at + 2)
-                .map(|length| usize::from(length[0]) << 8 | usize::from(length[1]));
+            let length = bytes.get(at..at + 2).map(|length| usize::from(length[0]) << 8 | usize::from(length[1]));
             let length = length.ok_or_else(|| cut("a segment is cut"))?;
             if length < 2 {
-                return Err(DecodeError::corrupt(
-                    Format::Jpeg,
-                    format!("segment {marker:02x} has length {length}"),
-                ));
+                return Err(DecodeError::corrupt(Format::Jpeg, format!("segment {marker:02x} has length {length}")));
             }
             let body = at + 2..at + length;
             if body.end > bytes.len() {
@@ -101,8 +92,7 @@ impl JpegLayout {
                         return Err(corrupt("a scan stands before the frame header"));
                     }
                     layout.n_scans += 1;
-                    at = scan_end(bytes, body.end)
-                        .ok_or_else(|| cut("the end marker is missing"))?;
+                    at = scan_end(bytes, body.end).ok_or_else(|| cut("the end marker is missing"))?;
                 }
                 // Huffman and quantisation tables, restart interval.
                 0xc4 | 0xdb | 0xdd => {}
@@ -143,29 +133,20 @@ impl JpegLayout {
         self.precision = precision;
         self.height = u32::from(y1) << 8 | u32::from(y0);
         self.width = u32::from(x1) << 8 | u32::from(x0);
-        self.components = components
-            .chunks_exact(3)
-            .map(|component| component[0])
-            .collect();
+        self.components = components.chunks_exact(3).map(|component| component[0]).collect();
         Ok(())
     }
 
     fn metadata(&mut self, marker: u8, bytes: &[u8], body: Range<usize>) {
         let content = &bytes[body.clone()];
-        let named = |name: &[u8]| {
-            content
-                .starts_with(name)
-                .then(|| body.start + name.len()..body.end)
-        };
+        let named = |name: &[u8]| content.starts_with(name).then(|| body.start + name.len()..body.end);
         match marker {
             0xe0 if content.len() >= 12 && content.starts_with(b"JFIF\0") => self.jfif = true,
             0xe1 => {
                 self.exif = self.exif.take().or_else(|| named(EXIF));
                 self.xmp = self.xmp.take().or_else(|| named(XMP));
             }
-            0xee if content.len() >= 12 && content.starts_with(b"Adobe") => {
-                self.adobe_transform = Some(content[11])
-            }
+            0xee if content.len() >= 12 && content.starts_with(b"Adobe") => self.adobe_transform = Some(content[11]),
             _ => {}
         }
     }
@@ -204,14 +185,9 @@ fn first_ff(bytes: &[u8]) -> Option<usize> {
         let inverted = !u64::from_le_bytes(word.try_into().expect("a chunk of eight"));
         // A byte of `inverted` is zero exactly where the word has 0xff.
         if inverted.wrapping_sub(ONES) & !inverted & HIGHS != 0 {
-            return word
-                .iter()
-                .position(|&byte| byte == 0xff)
-                .map(|place| n * 8 + place);
+            return word.iter().position(|&byte| byte == 0xff).map(|place| n * 8 + place);
         }
     }
     let rest = words.remainder();
-    rest.iter()
-        .position(|&byte| byte == 0xff)
-        .map(|place| bytes.len() - rest.len() + place)
+    rest.iter().position(|&byte| byte == 0xff).map(|place| bytes.len() - rest.len() + place)
 }

@@ -3,8 +3,7 @@
 use std::io::{Cursor, ErrorKind};
 
 use png::{
-    BitDepth, ColorType, DecodeOptions, Decoder, DecodingError, InterlaceInfo, Transformations,
-    expand_interlaced_row,
+    BitDepth, ColorType, DecodeOptions, Decoder, DecodingError, InterlaceInfo, Transformations, expand_interlaced_row,
 };
 
 use super::super::error::DecodeError;
@@ -14,15 +13,9 @@ use super::{Buffers, Format, Limits, PNG_MAGIC, Raster, sized};
 /// Metadata and compressed text may take this much, beside the rows.
 const METADATA_BYTES: usize = 64 << 20;
 
-pub(super) fn decode(
-    bytes: &[u8],
-    limits: Limits,
-    buffers: &mut Buffers,
-) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     // The size stands at a fixed place, and is looked at before the crate sees the file.
-    let header = bytes
-        .get(16..24)
-        .ok_or_else(|| DecodeError::truncated(Format::Png, "the header is cut"))?;
+    let header = bytes.get(16..24).ok_or_else(|| DecodeError::truncated(Format::Png, "the header is cut"))?;
     let (width, height) = (be32(&header[..4]), be32(&header[4..]));
     limits.check(Format::Png, width, height)?;
 
@@ -36,22 +29,13 @@ pub(super) fn decode(
     let mut decoder = Decoder::new_with_options(Cursor::new(bytes), options);
     decoder.set_transformations(Transformations::IDENTITY);
     let row_bytes = width as usize * 8 + 1;
-    decoder.set_limits(png::Limits {
-        bytes: METADATA_BYTES + row_bytes * 4,
-    });
+    decoder.set_limits(png::Limits { bytes: METADATA_BYTES + row_bytes * 4 });
     let mut reader = decoder.read_info().map_err(refusal)?;
     let info = reader.info();
     if (info.width, info.height) != (width, height) {
-        return Err(DecodeError::corrupt(
-            Format::Png,
-            "the header is not the first chunk",
-        ));
+        return Err(DecodeError::corrupt(Format::Png, "the header is not the first chunk"));
     }
-    let layout = Layout {
-        color: info.color_type,
-        depth: info.bit_depth,
-        palette: palette(info.palette.as_deref()),
-    };
+    let layout = Layout { color: info.color_type, depth: info.bit_depth, palette: palette(info.palette.as_deref()) };
 
     let raster = sized(&mut buffers.raster, width as usize * height as usize * 3);
     let rows = raster.chunks_exact_mut(width as usize * 3);
@@ -61,9 +45,7 @@ pub(super) fn decode(
         let pixel_bits = samples_per_pixel as u8 * layout.depth as u8;
         let stride = (width as usize * usize::from(pixel_bits)).div_ceil(8);
         let samples = sized(&mut buffers.samples, stride * height as usize);
-        let n_rows = (0..7)
-            .map(|pass| pass_rows(width, height, pass))
-            .sum::<u32>();
+        let n_rows = (0..7).map(|pass| pass_rows(width, height, pass)).sum::<u32>();
         for _ in 0..n_rows {
             let row = reader.next_interlaced_row().map_err(refusal)?;
             let row = row.ok_or_else(|| DecodeError::truncated(Format::Png, "rows are missing"))?;
@@ -84,37 +66,19 @@ pub(super) fn decode(
     }
     check_tail(bytes)?;
     let orientation = orientation(reader.info());
-    Ok(Raster {
-        width,
-        height,
-        format: Format::Png,
-        orientation,
-    })
+    Ok(Raster { width, height, format: Format::Png, orientation })
 }
 
 fn be32(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .fold(0, |value, &byte| value << 8 | u32::from(byte))
+    bytes.iter().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
 
 /// The rows of one of the seven passes of an interlaced picture.
 fn pass_rows(width: u32, height: u32, pass: usize) -> u32 {
-    const LEFT_TOP_STEP: [(u32, u32, u32); 7] = [
-        (0, 0, 8),
-        (4, 0, 8),
-        (0, 4, 8),
-        (2, 0, 4),
-        (0, 2, 4),
-        (1, 0, 2),
-        (0, 1, 2),
-    ];
+    const LEFT_TOP_STEP: [(u32, u32, u32); 7] =
+        [(0, 0, 8), (4, 0, 8), (0, 4, 8), (2, 0, 4), (0, 2, 4), (1, 0, 2), (0, 1, 2)];
     let (left, top, step) = LEFT_TOP_STEP[pass];
-    if width <= left {
-        0
-    } else {
-        height.saturating_sub(top).div_ceil(step)
-    }
+    if width <= left { 0 } else { height.saturating_sub(top).div_ceil(step) }
 }
 
 /// How samples lie in a row.
@@ -129,44 +93,28 @@ impl Layout {
         let pixels = out.chunks_exact_mut(3);
         match (self.color, self.depth) {
             (ColorType::Rgb, BitDepth::Sixteen) => {
-                pixels
-                    .zip(row.chunks_exact(6))
-                    .for_each(|(rgb, p)| rgb.copy_from_slice(&[p[0], p[2], p[4]]));
+                pixels.zip(row.chunks_exact(6)).for_each(|(rgb, p)| rgb.copy_from_slice(&[p[0], p[2], p[4]]));
             }
-            (ColorType::Rgb, _) => pixels
-                .zip(row.chunks_exact(3))
-                .for_each(|(rgb, p)| rgb.copy_from_slice(p)),
+            (ColorType::Rgb, _) => pixels.zip(row.chunks_exact(3)).for_each(|(rgb, p)| rgb.copy_from_slice(p)),
             (ColorType::Rgba, BitDepth::Sixteen) => {
-                pixels
-                    .zip(row.chunks_exact(8))
-                    .for_each(|(rgb, p)| rgb.copy_from_slice(&[p[0], p[2], p[4]]));
+                pixels.zip(row.chunks_exact(8)).for_each(|(rgb, p)| rgb.copy_from_slice(&[p[0], p[2], p[4]]));
             }
-            (ColorType::Rgba, _) => pixels
-                .zip(row.chunks_exact(4))
-                .for_each(|(rgb, p)| rgb.copy_from_slice(&p[..3])),
+            (ColorType::Rgba, _) => pixels.zip(row.chunks_exact(4)).for_each(|(rgb, p)| rgb.copy_from_slice(&p[..3])),
             (ColorType::GrayscaleAlpha, BitDepth::Sixteen) => {
-                pixels
-                    .zip(row.chunks_exact(4))
-                    .for_each(|(rgb, p)| rgb.fill(p[0]));
+                pixels.zip(row.chunks_exact(4)).for_each(|(rgb, p)| rgb.fill(p[0]));
             }
-            (ColorType::GrayscaleAlpha, _) => pixels
-                .zip(row.chunks_exact(2))
-                .for_each(|(rgb, p)| rgb.fill(p[0])),
+            (ColorType::GrayscaleAlpha, _) => pixels.zip(row.chunks_exact(2)).for_each(|(rgb, p)| rgb.fill(p[0])),
             (ColorType::Grayscale, BitDepth::Sixteen) => {
                 // Clipped, not scaled: Pillow keeps the 16 bits as an integer and cuts it at 255.
-                pixels
-                    .zip(row.chunks_exact(2))
-                    .for_each(|(rgb, p)| rgb.fill(if p[0] == 0 { p[1] } else { 255 }));
+                pixels.zip(row.chunks_exact(2)).for_each(|(rgb, p)| rgb.fill(if p[0] == 0 { p[1] } else { 255 }));
             }
             (ColorType::Grayscale, depth) => {
                 let scale = 255 / ((1u16 << depth as u8) - 1) as u8;
-                pixels
-                    .enumerate()
-                    .for_each(|(x, rgb)| rgb.fill(packed(row, depth, x) * scale));
+                pixels.enumerate().for_each(|(x, rgb)| rgb.fill(packed(row, depth, x) * scale));
             }
-            (ColorType::Indexed, depth) => pixels.enumerate().for_each(|(x, rgb)| {
-                rgb.copy_from_slice(&self.palette[usize::from(packed(row, depth, x))])
-            }),
+            (ColorType::Indexed, depth) => pixels
+                .enumerate()
+                .for_each(|(x, rgb)| rgb.copy_from_slice(&self.palette[usize::from(packed(row, depth, x))])),
         }
     }
 }
@@ -185,10 +133,7 @@ fn packed(row: &[u8], depth: BitDepth, x: usize) -> u8 {
 /// Entries beyond the file's palette are black, as in Pillow.
 fn palette(entries: Option<&[u8]>) -> [[u8; 3]; 256] {
     let mut palette = [[0; 3]; 256];
-    for (slot, entry) in palette
-        .iter_mut()
-        .zip(entries.unwrap_or(&[]).chunks_exact(3))
-    {
+    for (slot, entry) in palette.iter_mut().zip(entries.unwrap_or(&[]).chunks_exact(3)) {
         slot.copy_from_slice(entry);
     }
     palette
@@ -203,18 +148,11 @@ fn check_header_sum(bytes: &[u8]) -> Result<(), DecodeError> {
     for &byte in header {
         sum ^= u32::from(byte);
         for _ in 0..8 {
-            sum = if sum & 1 == 1 {
-                sum >> 1 ^ 0xedb8_8320
-            } else {
-                sum >> 1
-            };
+            sum = if sum & 1 == 1 { sum >> 1 ^ 0xedb8_8320 } else { sum >> 1 };
         }
     }
     if !sum != stated {
-        return Err(DecodeError::corrupt(
-            Format::Png,
-            "the checksum of its header is wrong",
-        ));
+        return Err(DecodeError::corrupt(Format::Png, "the checksum of its header is wrong"));
     }
     Ok(())
 }
@@ -243,10 +181,7 @@ fn check_tail(bytes: &[u8]) -> Result<(), DecodeError> {
 fn orientation(info: &png::Info<'_>) -> Orientation {
     let profile = raw_profile(info);
     let exif = info.exif_metadata.as_deref().or(profile.as_deref());
-    let xmp = info
-        .utf8_text
-        .iter()
-        .find(|chunk| chunk.keyword == "XML:com.adobe.xmp");
+    let xmp = info.utf8_text.iter().find(|chunk| chunk.keyword == "XML:com.adobe.xmp");
     let xmp = xmp.and_then(|chunk| chunk.get_text().ok());
     Orientation::from_metadata(exif, xmp.as_deref().map(str::as_bytes))
 }
@@ -254,31 +189,15 @@ fn orientation(info: &png::Info<'_>) -> Orientation {
 /// ImageMagick's way of keeping EXIF: text of a name, a length and then hexadecimal digits.
 fn raw_profile(info: &png::Info<'_>) -> Option<Vec<u8>> {
     const KEYWORD: &str = "Raw profile type exif";
-    let compressed = info
-        .compressed_latin1_text
-        .iter()
-        .find(|chunk| chunk.keyword == KEYWORD);
-    let plain = info
-        .uncompressed_latin1_text
-        .iter()
-        .find(|chunk| chunk.keyword == KEYWORD);
+    let compressed = info.compressed_latin1_text.iter().find(|chunk| chunk.keyword == KEYWORD);
+    let plain = info.uncompressed_latin1_text.iter().find(|chunk| chunk.keyword == KEYWORD);
     let text = match (compressed, plain) {
         (Some(chunk), _) => chunk.get_text().ok()?,
         (None, chunk) => chunk?.text.clone(),
     };
-    let digits: Vec<u8> = text
-        .lines()
-        .skip(3)
-        .flat_map(str::chars)
-        .filter_map(|c| c.to_digit(16))
-        .map(|d| d as u8)
-        .collect();
-    Some(
-        digits
-            .chunks_exact(2)
-            .map(|pair| pair[0] << 4 | pair[1])
-            .collect(),
-    )
+    let digits: Vec<u8> =
+        text.lines().skip(3).flat_map(str::chars).filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
+    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 fn refusal(error: DecodingError) -> DecodeError {
@@ -286,9 +205,7 @@ fn refusal(error: DecodingError) -> DecodeError {
         DecodingError::IoError(io) if io.kind() == ErrorKind::UnexpectedEof => {
             DecodeError::truncated(Format::Png, "rows are missing")
         }
-        DecodingError::LimitsExceeded => {
-            DecodeError::corrupt(Format::Png, "its metadata are too large")
-        }
+        DecodingError::LimitsExceeded => DecodeError::corrupt(Format::Png, "its metadata are too large"),
         other => DecodeError::corrupt(Format::Png, other.to_string()),
     }
 }

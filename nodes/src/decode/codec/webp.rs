@@ -8,11 +8,7 @@ use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
 use super::{Buffers, Format, Limits, Raster, sized};
 
-pub(super) fn decode(
-    bytes: &[u8],
-    limits: Limits,
-    buffers: &mut Buffers,
-) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let bytes = whole_container(bytes)?;
     check_frames(&bytes[12..], limits)?;
 
@@ -37,30 +33,19 @@ pub(super) fn decode(
     let exif = decoder.exif_metadata().ok().flatten();
     let xmp = decoder.xmp_metadata().ok().flatten();
     let orientation = Orientation::from_metadata(exif.as_deref(), xmp.as_deref());
-    Ok(Raster {
-        width,
-        height,
-        format: Format::WebP,
-        orientation,
-    })
+    Ok(Raster { width, height, format: Format::WebP, orientation })
 }
 
 /// The container as long as its header says; what follows it is not looked at.
 fn whole_container(bytes: &[u8]) -> Result<&[u8], DecodeError> {
-    let size = bytes
-        .get(4..8)
-        .map(le)
-        .ok_or_else(|| DecodeError::truncated(Format::WebP, "the header is cut"))?;
+    let size = bytes.get(4..8).map(le).ok_or_else(|| DecodeError::truncated(Format::WebP, "the header is cut"))?;
     let end = size as usize + 8;
     if bytes.len() < 16 || end < 16 {
         return Err(DecodeError::truncated(Format::WebP, "the header is cut"));
     }
-    bytes.get(..end).ok_or_else(|| {
-        DecodeError::truncated(
-            Format::WebP,
-            format!("{} of {end} bytes are there", bytes.len()),
-        )
-    })
+    bytes
+        .get(..end)
+        .ok_or_else(|| DecodeError::truncated(Format::WebP, format!("{} of {end} bytes are there", bytes.len())))
 }
 
 /// Refuses bitstreams that are themselves too large: they need memory by their own size, whatever the canvas says.
@@ -71,19 +56,11 @@ fn check_frames(mut chunks: &[u8], limits: Limits) -> Result<(), DecodeError> {
         let body = &body[..size.min(body.len())];
         match name {
             b"VP8 " if body.len() >= 10 => {
-                limits.check(
-                    Format::WebP,
-                    le(&body[6..8]) & 0x3fff,
-                    le(&body[8..10]) & 0x3fff,
-                )?;
+                limits.check(Format::WebP, le(&body[6..8]) & 0x3fff, le(&body[8..10]) & 0x3fff)?;
             }
             b"VP8L" if body.len() >= 5 => {
                 let packed = le(&body[1..5]);
-                limits.check(
-                    Format::WebP,
-                    (packed & 0x3fff) + 1,
-                    ((packed >> 14) & 0x3fff) + 1,
-                )?;
+                limits.check(Format::WebP, (packed & 0x3fff) + 1, ((packed >> 14) & 0x3fff) + 1)?;
             }
             b"ANMF" if body.len() > 16 => check_frames(&body[16..], limits)?,
             _ => {}
@@ -94,10 +71,7 @@ fn check_frames(mut chunks: &[u8], limits: Limits) -> Result<(), DecodeError> {
 }
 
 fn le(bytes: &[u8]) -> u32 {
-    bytes
-        .iter()
-        .rev()
-        .fold(0, |value, &byte| value << 8 | u32::from(byte))
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u32::from(byte))
 }
 
 fn refusal(error: DecodingError) -> DecodeError {
@@ -105,9 +79,7 @@ fn refusal(error: DecodingError) -> DecodeError {
         DecodingError::IoError(io) if io.kind() == ErrorKind::UnexpectedEof => {
             DecodeError::truncated(Format::WebP, "a chunk is cut")
         }
-        DecodingError::UnsupportedFeature(feature) => {
-            DecodeError::unsupported(format!("WebP with {feature}"))
-        }
+        DecodingError::UnsupportedFeature(feature) => DecodeError::unsupported(format!("WebP with {feature}")),
         other => DecodeError::corrupt(Format::WebP, other.to_string()),
     }
 }
