@@ -36,10 +36,8 @@ fn rows_of(images: &Tensor, rows: &[usize]) -> Tensor {
 }
 
 fn bits(model: &ImageModel, images: &Tensor) -> Vec<Vec<u32>> {
-    let rows = model
-        .forward(images, Outputs::Logits)
-        .and_then(|rows| Ok(rows.to_vec2::<f32>().expect("rows")));
-    let rows = rows.expect("an output");
+    let rows = model.forward(images, Outputs::Logits).expect("an output");
+    let rows = rows.to_vec2::<f32>().expect("rows");
     assert!(rows.iter().flatten().all(|value| value.is_finite()));
     rows.into_iter()
         .map(|row| row.into_iter().map(f32::to_bits).collect())

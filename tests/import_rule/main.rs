@@ -265,6 +265,7 @@ fn unwrap_stands_only_in_tests() {
     );
     check("tests/run.rs", "fn f() { g().unwrap() }", &[]);
     check("cli/main.rs", "fn f() { g().unwrap_or(0) }", &[]);
+    check("cli/main.rs", "fn f() { const { g().unwrap() } }", &[]);
 }
 
 #[test]

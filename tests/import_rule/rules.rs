@@ -158,7 +158,7 @@ fn unwrap_lines(source: &Source) -> Vec<usize> {
     };
     let places = source.places.iter().enumerate();
     places
-        .filter(|(at, place)| is_unwrap(*at) && !place.is_test)
+        .filter(|(at, place)| is_unwrap(*at) && !place.is_test && !place.is_const)
         .map(|(at, _)| source.tokens[at].line)
         .collect()
 }

@@ -7,14 +7,18 @@ pub struct Source {
     /// From the workspace's root: `engine/src/graph/mod.rs`.
     pub file: String,
     pub tokens: Vec<Token>,
-    /// For each token: in how many inline `mod x { … }` it lies, and whether it is behind `#[cfg(test)]` or `#[test]`.
+    /// For each token, what it lies in.
     pub places: Vec<Place>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Place {
+    /// How many inline `mod x { … }`.
     pub inline_modules: usize,
+    /// Behind `#[cfg(test)]` or `#[test]`.
     pub is_test: bool,
+    /// In a `const { … }` block, where a panic is a compile error.
+    pub is_const: bool,
 }
 
 /// A path written in the source, its `use` groups multiplied out, with `super` and `self` resolved.
@@ -151,10 +155,7 @@ impl Source {
 /// Walks the braces once. A brace opens a module if `mod name` is before it, and a test if a test attribute came since
 /// the last item ended.
 fn places(tokens: &[Token]) -> Vec<Place> {
-    let mut open: Vec<Place> = vec![Place {
-        inline_modules: 0,
-        is_test: false,
-    }];
+    let mut open = vec![Place::default()];
     let mut places = Vec::with_capacity(tokens.len());
     let mut test_ahead = false;
     let mut attribute_end = 0;
@@ -180,6 +181,7 @@ fn places(tokens: &[Token]) -> Vec<Place> {
                 open.push(Place {
                     inline_modules: here.inline_modules + usize::from(is_module),
                     is_test: here.is_test || test_ahead,
+                    is_const: here.is_const || at >= 1 && tokens[at - 1].text == "const",
                 });
                 test_ahead = false;
             }

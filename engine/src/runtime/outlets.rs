@@ -51,13 +51,10 @@ impl Outlets {
     /// Says that there will be no more.
     pub(super) fn end(self) -> Exit {
         let start = Instant::now();
-        for sender in self.rows.iter().chain(&self.rejects) {
-            if sender.end().is_err() {
-                return Exit::DownstreamClosed;
-            }
-        }
+        // All are told, even if one has gone: the others did nothing wrong.
+        let told: Vec<_> = self.rows.iter().chain(&self.rejects).map(Sender::end).collect();
         NodeStats::add_time(&self.stats.blocked, start);
-        Exit::Finished
+        if told.iter().all(Result::is_ok) { Exit::Finished } else { Exit::DownstreamClosed }
     }
 }
 

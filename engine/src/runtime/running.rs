@@ -41,6 +41,9 @@ pub struct Running {
     _pools: Arc<ThreadPools>,
 }
 
+/// What to do about a bug.
+const REPORT: &str = "this is a bug in flowgpu: please report it with the pipeline file";
+
 type Edges<T> = HashMap<(usize, usize), T>;
 
 impl Running {
@@ -89,14 +92,22 @@ impl Running {
     /// Waits for the end, gives the outputs their final names, and says what was done.
     pub fn join(self) -> Report {
         let mut sunk = Vec::new();
+        let mut unfinished = None;
         for stage in self.stages {
             match stage.join() {
                 Ok((node_idx, exit, sink)) => {
                     sunk.extend(sink);
-                    record(&self.shared, node_idx, exit);
+                    if exit != Exit::Finished {
+                        unfinished.get_or_insert((node_idx, exit));
+                    }
                 }
                 Err(panic) => self.shared.fail(Fault::bug(crate::worker::panic_text(&*panic))),
             }
+        }
+        // The echo of a fault is expected; an end without a cause would lose rows in silence.
+        if let (Some((node_idx, exit)), None) = (unfinished, self.shared.fault()) {
+            let node = &self.shared.graph.nodes[node_idx].name;
+            self.shared.fail(Fault::bug(format!("ended early ({exit:?})")).in_node(node).help(REPORT));
         }
         sunk.sort_by_key(|sunk| sunk.node_idx);
         finish(&self.plan, &self.shared, sunk)
@@ -301,7 +312,7 @@ fn record(shared: &Shared, node_idx: usize, exit: Exit) {
         Exit::Faulted(fault) => shared.fail(fault.in_node(node)),
         Exit::Panicked(text) => {
             let fault = Fault::bug(format!("panicked: {text}")).in_node(node);
-            shared.fail(fault.help("this is a bug in flowgpu: please report it with the lines above"));
+            shared.fail(fault.help(REPORT));
         }
     }
 }
@@ -323,7 +334,7 @@ fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
             shared.fail(Fault::bug(format!(
                 "{} rows came in, {} were written and {} rejected",
                 account.entered, account.written, account.rejected
-            )).in_node(&account.node).help("this is a bug in flowgpu: please report it"));
+            )).in_node(&account.node).help(REPORT));
         }
     }
     let mut counts = shared.rejects.counts();
