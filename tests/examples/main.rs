@@ -1,0 +1,238 @@
+//! Every example of `pipelines/`, run by the program in a copy of its folder: the right labels, the same ones each time.
+
+mod copies;
+mod npy;
+mod workplace;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use npy::Array;
+use workplace::{PIPELINES, Workplace};
+
+/// Cats as ImageNet has them: tabby, tiger cat, Egyptian cat.
+const CATS: [u64; 3] = [281, 282, 285];
+const ESPRESSO: [u64; 1] = [967];
+/// Missile and projectile: one thing under two names.
+const MISSILE: [u64; 2] = [657, 744];
+
+/// The examples' folder as a fresh clone has it.
+fn clone() -> Workplace {
+    let workplace = Workplace::new();
+    for entry in fs::read_dir(PIPELINES).expect("the examples").map(|entry| entry.expect("an entry")) {
+        if entry.path().is_file() {
+            fs::copy(entry.path(), workplace.path(entry.file_name().to_str().expect("UTF-8"))).expect("a copy");
+        }
+    }
+    for entry in fs::read_dir(Path::new(PIPELINES).join("photos")).expect("the photographs").map(|entry| entry.expect("an entry")) {
+        let name = entry.file_name().into_string().expect("UTF-8");
+        workplace.write(&format!("photos/{name}"), fs::read(entry.path()).expect("a photograph"));
+    }
+    workplace
+}
+
+fn names_of_examples() -> Vec<String> {
+    let entries = fs::read_dir(PIPELINES).expect("the examples").map(|entry| entry.expect("an entry").file_name());
+    let mut names: Vec<_> = entries.filter_map(|name| Some(name.to_str()?.strip_suffix(".yaml")?.to_owned())).collect();
+    names.sort();
+    names
+}
+
+/// Index and score of a row's labels, best first.
+fn labels(row: &Value, column: &str) -> Vec<(u64, f64)> {
+    let labels = row[column].as_array().unwrap_or_else(|| panic!("no `{column}` in {row}"));
+    labels.iter().map(|label| (label["index"].as_u64().expect("an index"), label["score"].as_f64().expect("a score"))).collect()
+}
+
+fn row<'a>(rows: &'a [Value], uri: &str) -> &'a Value {
+    rows.iter().find(|row| row["uri"] == uri).unwrap_or_else(|| panic!("no row `{uri}`"))
+}
+
+#[test]
+fn every_example_runs_and_leaves_nothing_unfinished() {
+    let outputs = [
+        ("embeddings", 0, vec!["embeddings.ids.jsonl", "embeddings.npy"]),
+        ("quickstart", 0, vec!["labels.jsonl"]),
+        ("rejects", 3, vec!["broken.csv", "decoded.jsonl", "rejects.rejects.jsonl"]),
+        ("two-models", 0, vec!["two-models.jsonl"]),
+        ("union", 0, vec!["union.csv"]),
+    ];
+    let tested: Vec<_> = outputs.iter().map(|(name, _, _)| (*name).to_owned()).collect();
+    assert_eq!(names_of_examples(), tested, "each example is run here");
+    for (name, code, files) in outputs {
+        let workplace = clone();
+        workplace.run(&[&format!("{name}.yaml")]).expect(code);
+        assert_eq!(workplace.names("out"), files, "{name}");
+    }
+}
+
+#[test]
+fn the_quick_start_tells_a_cat_an_espresso_and_a_missile() {
+    let workplace = clone();
+    workplace.run(&["quickstart.yaml"]).expect(0);
+    let rows = workplace.rows("out/labels.jsonl");
+    let uris: Vec<_> = rows.iter().map(|row| row["uri"].as_str().expect("a uri")).collect();
+    let expected = ["astronaut.jpg", "hubble_deep_field.jpg", "rocket.jpg", "camera.png", "chelsea.png", "coffee.png"];
+    assert_eq!(uris, expected.map(|name| format!("photos/{name}")));
+    assert!(rows.iter().all(|row| labels(row, "labels").len() == 5));
+    assert_eq!(row(&rows, "photos/coffee.png")["labels"][0]["label"], "espresso");
+
+    let reference: Value = serde_json::from_str(include_str!("../reference.json")).expect("JSON");
+    let reference = &reference["classification"]["efficientnet_lite0/tf127_bicubic256"];
+    for (name, classes, n_close) in [("chelsea.png", &CATS[..], 3), ("coffee.png", &ESPRESSO, 1), ("rocket.jpg", &MISSILE, 2)] {
+        let uri = format!("photos/{name}");
+        let found = labels(row(&rows, &uri), "labels");
+        let best: BTreeSet<_> = found[..classes.len()].iter().map(|(index, _)| *index).collect();
+        assert_eq!(best, classes.iter().copied().collect(), "{name}: {found:?}");
+        for wanted in &reference[&uri]["top5"].as_array().expect("five")[..n_close] {
+            let (index, score) = (wanted[0].as_u64().expect("an index"), wanted[3].as_f64().expect("a score"));
+            let found = found.iter().find(|(found, _)| *found == index).unwrap_or_else(|| panic!("{name} has no {index}"));
+            assert!((found.1 - score).abs() < 0.01, "{name}, class {index}: {} is not {score}", found.1);
+        }
+    }
+}
+
+#[test]
+fn mirrored_re_encoded_and_renamed_copies_are_still_told() {
+    let workplace = clone();
+    let photographs = [("chelsea.png", &CATS[..]), ("coffee.png", &ESPRESSO), ("rocket.jpg", &MISSILE)];
+    for (name, _) in photographs {
+        copies::make(&workplace, name);
+    }
+    let yaml = String::from_utf8(workplace.read("quickstart.yaml")).expect("UTF-8");
+    let path = r#"["photos/*.jpg", "photos/*.png"]"#;
+    assert!(yaml.contains(path));
+    workplace.write("copies.yaml", yaml.replace(path, r#""copies/**""#));
+    workplace.run(&["copies.yaml"]).expect(0);
+    workplace.run(&["quickstart.yaml"]).expect(0);
+    let rows = workplace.rows("out/labels.jsonl");
+    assert_eq!(rows.len(), 6, "the quick start's own are back");
+    workplace.run(&["copies.yaml"]).expect(0);
+    let copied = workplace.rows("out/labels.jsonl");
+    assert_eq!(copied.len(), photographs.len() * copies::KINDS.len());
+    for (name, classes) in photographs {
+        for kind in copies::KINDS {
+            let found = row(&copied, &format!("copies/{name}/{kind}"));
+            let best = labels(found, "labels")[0].0;
+            assert!(classes.contains(&best), "{kind} of {name}: {found}");
+            if copies::keeps_pixels(name, kind) {
+                assert_eq!(found["labels"], row(&rows, &format!("photos/{name}"))["labels"], "{kind} of {name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn embeddings_are_one_array_whose_rows_do_not_depend_on_each_other() {
+    let workplace = clone();
+    workplace.run(&["embeddings.yaml"]).expect(0);
+    let all = Array::parse(&workplace.read("out/embeddings.npy"));
+    assert_eq!((all.shape[0], all.shape[1]), (6, 1280));
+    assert!(all.values.iter().all(|value| value.is_finite()));
+    let ids = workplace.rows("out/embeddings.ids.jsonl");
+    let yaml = String::from_utf8(workplace.read("embeddings.yaml")).expect("UTF-8");
+    let path = r#"["${photos}/*.jpg", "${photos}/*.png"]"#;
+    assert!(yaml.contains(path));
+    for (index, id) in ids.iter().enumerate() {
+        workplace.write("one.yaml", yaml.replace(path, &id.to_string()));
+        workplace.run(&["one.yaml"]).expect(0);
+        let one = Array::parse(&workplace.read("out/embeddings.npy"));
+        assert_eq!(one.shape, [1, 1280]);
+        let same = one.values.iter().zip(all.row(index)).all(|(one, all)| one.to_bits() == all.to_bits());
+        assert!(same, "row {index}, {id}");
+        assert!(index == 0 || all.row(index) != all.row(0), "rows differ from each other");
+    }
+}
+
+#[test]
+fn two_models_are_joined_row_by_row() {
+    let workplace = clone();
+    workplace.run(&["two-models.yaml"]).expect(0);
+    workplace.run(&["quickstart.yaml"]).expect(0);
+    let alone = workplace.rows("out/labels.jsonl");
+    let both = workplace.rows("out/two-models.jsonl");
+    assert_eq!(both.len(), 6);
+    for (both, alone) in both.iter().zip(&alone) {
+        let keys: Vec<_> = both.as_object().expect("a row").keys().collect();
+        assert_eq!(keys, ["uri", "lite0", "resnet18"]);
+        assert_eq!(both["uri"], alone["uri"]);
+        assert_eq!(labels(both, "lite0"), labels(alone, "labels")[..3]);
+        assert_eq!(labels(both, "resnet18").len(), 1);
+    }
+}
+
+#[test]
+fn a_union_gives_the_rows_of_its_first_input_first() {
+    let workplace = clone();
+    workplace.run(&["union.yaml"]).expect(0);
+    let table = String::from_utf8(workplace.read("out/union.csv")).expect("UTF-8");
+    let uris: Vec<_> = table.lines().map(|line| line.split(',').next().expect("a cell")).collect();
+    let expected = ["astronaut.jpg", "hubble_deep_field.jpg", "rocket.jpg", "camera.png", "chelsea.png", "coffee.png"];
+    assert_eq!(uris[0], "uri");
+    assert_eq!(uris[1..], expected.map(|name| format!("photos/{name}")));
+}
+
+#[test]
+fn rejects_go_to_a_table_of_their_own_and_the_others_are_done() {
+    let workplace = clone();
+    let said = workplace.run(&["rejects.yaml"]).expect(3);
+    assert!(said.contains("out/rejects.rejects.jsonl"), "{said}");
+    let table = String::from_utf8(workplace.read("out/broken.csv")).expect("UTF-8");
+    let lines: Vec<_> = table.lines().collect();
+    assert_eq!(lines[0], "id,uri,node,code,message");
+    assert!(lines[1].starts_with("photos/LICENSES.md,photos/LICENSES.md,pixels,unsupported,"), "{table}");
+    assert_eq!(lines.len(), 2);
+    let rejects = workplace.rows("out/rejects.rejects.jsonl");
+    assert_eq!((rejects.len(), &rejects[0]["uri"], &rejects[0]["node"]), (1, &"photos/LICENSES.md".into(), &"pixels".into()));
+    workplace.run(&["quickstart.yaml"]).expect(0);
+    let all = workplace.rows("out/labels.jsonl");
+    let decoded = workplace.rows("out/decoded.jsonl");
+    assert_eq!(decoded.len(), 6);
+    for decoded in decoded {
+        let uri = decoded["uri"].as_str().expect("a uri");
+        assert_eq!(labels(&decoded, "labels"), labels(row(&all, uri), "labels")[..1]);
+    }
+}
+
+#[test]
+fn a_limit_takes_the_first_rows_of_each_source() {
+    let workplace = clone();
+    workplace.run(&["quickstart.yaml"]).expect(0);
+    let all = workplace.read("out/labels.jsonl");
+    workplace.run(&["quickstart.yaml", "--limit", "2"]).expect(0);
+    let two = workplace.read("out/labels.jsonl");
+    assert!(all.starts_with(&two) && two.iter().filter(|&&byte| byte == b'\n').count() == 2);
+    workplace.run(&["union.yaml", "--limit", "2"]).expect(0);
+    let table = String::from_utf8(workplace.read("out/union.csv")).expect("UTF-8");
+    let uris: Vec<_> = table.lines().skip(1).map(|line| line.split(',').next().expect("a cell")).collect();
+    assert_eq!(uris, ["photos/astronaut.jpg", "photos/hubble_deep_field.jpg", "photos/camera.png", "photos/chelsea.png"]);
+}
+
+#[test]
+fn outputs_are_the_same_bytes_each_time_with_any_number_of_threads_and_any_queue() {
+    let workplace = clone();
+    let runs = [
+        "{}",
+        "{threads: {io: 1, rows: 1, model: 1}}",
+        "{threads: {io: 7, rows: 5, model: 3}}",
+        "{queue_memory: 1B}",
+        "{threads: {io: 3, rows: 4, model: 1}, queue_memory: 300kB}",
+    ];
+    for (name, output) in [("quickstart", "labels.jsonl"), ("two-models", "two-models.jsonl"), ("union", "union.csv"), ("embeddings", "embeddings.npy")] {
+        let yaml = String::from_utf8(workplace.read(&format!("{name}.yaml"))).expect("UTF-8");
+        let output = format!("out/{output}");
+        workplace.run(&[&format!("{name}.yaml")]).expect(0);
+        let first = workplace.read(&output);
+        for run in runs {
+            let narrow = if run == "{}" { "" } else { ", queue: 1" };
+            let nodes = yaml.replace("{kind: decode.image", &format!("{{kind: decode.image{narrow}"));
+            let nodes = nodes.replace("{kind: infer", &format!("{{kind: infer{narrow}"));
+            workplace.write("again.yaml", nodes.replace("\nnodes:", &format!("\nrun: {run}\nnodes:")));
+            workplace.run(&["again.yaml"]).expect(0);
+            assert!(workplace.read(&output) == first, "{name} with {run}");
+        }
+    }
+}
