@@ -49,7 +49,8 @@ impl Workplace {
     /// The names in a folder, hidden ones too; none where there is no such folder.
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
         names.sort();
         names
     }
