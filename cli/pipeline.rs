@@ -21,7 +21,7 @@ impl Pipeline {
     /// Reads `file`, with values for its variables and options for its run from the command line over its own.
     pub(crate) fn load(file: &Path, vars: &Vars, run: RunOptions, registry: &Registry) -> Result<Self, Mistakes> {
         let variable = |name: &str| env::var(name).ok();
-        let mut document = Document::read(file, &vars.set, &variable, registry)?;
+        let mut document = Document::read_mistaken(file, &vars.set, &variable, registry)?;
         document.run = document.run.overridden_by(run);
         let graph = Graph::compile(&document, registry)?;
         Ok(Pipeline { document, graph })
