@@ -52,7 +52,7 @@ fn quiet_leaves_nothing_but_the_exit_code() {
 fn grouped(n: &Json) -> String {
     let digits = n.as_u64().expect("a number").to_string();
     let from_end = |(place, digit): (usize, char)| {
-        let comma = place > 0 && (digits.len() - place) % 3 == 0;
+        let comma = place > 0 && (digits.len() - place).is_multiple_of(3);
         if comma { vec![',', digit] } else { vec![digit] }
     };
     digits.chars().enumerate().flat_map(from_end).collect()
