@@ -173,6 +173,39 @@ fn two_models_are_joined_row_by_row() {
     }
 }
 
+/// As flowgpu advises where two models want different pixels.
+#[test]
+fn models_that_want_different_pixels_have_a_decode_node_each() {
+    let workplace = clone();
+    workplace.write(
+        "p.yaml",
+        r#"
+name: p
+nodes:
+  photos: {kind: source.files, with: {path: "photos/*.png"}}
+  sharp:  {kind: decode.image, from: photos, with: {preset: model}}
+  lite0:  {kind: infer, with: {model: models/efficientnet_lite0, batch: 2, as: lite0_logits}}
+  first:  {kind: transform.topk, with: {k: 5, labels: imagenet1k, as: first}}
+  smooth: {kind: decode.image, from: photos, with: {preset: model}}
+  mobile: {kind: infer, with: {model: {arch: mobilenet_v2, weights: random}, as: mobile_logits}}
+  second: {kind: transform.topk, with: {k: 1, as: second}}
+  both:   {kind: transform.join, from: [first, second]}
+  sized:  {kind: transform.select, with: {keep: [first, second, width]}}
+  out:    {kind: sink.jsonl, with: {path: out/both.jsonl}}
+"#,
+    );
+    workplace.run(&["p.yaml"]).expect(0);
+    workplace.run(&["quickstart.yaml"]).expect(0);
+    let alone = workplace.rows("out/labels.jsonl");
+    let both = workplace.rows("out/both.jsonl");
+    assert_eq!(both.iter().map(|row| row["width"].as_u64().expect("a width")).collect::<Vec<_>>(), [512, 451, 600]);
+    for row_of_both in &both {
+        let uri = row_of_both["uri"].as_str().expect("a uri");
+        assert_eq!(row_of_both["first"], row(&alone, uri)["labels"]);
+        assert_eq!(labels(row_of_both, "second").len(), 1);
+    }
+}
+
 #[test]
 fn a_union_gives_the_rows_of_its_first_input_first() {
     let workplace = clone();

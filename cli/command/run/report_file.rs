@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use engine::runtime::Report;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 
 /// A report to be written. It is opened before the run, so that a wrong path is told before hours of work.
 pub(super) struct ReportFile {
@@ -18,8 +18,9 @@ pub(super) struct ReportFile {
 impl ReportFile {
     /// Opens a temporary file beside `path`, and makes the folder that it is in.
     pub(super) fn create(path: &Path) -> Result<Self, Failure> {
-        let failed =
-            |error: io::Error| Failure::usage(format!("cannot write the report `{}`: {error}", path.display()));
+        let failed = |error: io::Error| {
+            Failure::usage(format!("cannot write the report `{}`: {}", path.display(), reason(&error)))
+        };
         let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
             return Err(Failure::usage(format!("the report `{}` is a folder: add a file name", path.display())));
         };
@@ -46,7 +47,7 @@ impl ReportFile {
             Some(Err(error)) => {
                 // It goes with the run that it is of; that it stays is no further harm.
                 let _ = fs::remove_file(&self.partial);
-                Err(Failure::fault(format!("cannot write the report `{}`: {error}", self.path.display())))
+                Err(Failure::fault(format!("cannot write the report `{}`: {}", self.path.display(), reason(&error))))
             }
             _ => Ok(()),
         }
