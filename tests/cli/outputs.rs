@@ -120,3 +120,27 @@ fn paths_start_where_they_were_written() {
     assert_eq!(folder.run(&["run", "deep/p.yaml", "--report", "given.json"]).code, 0);
     assert!(folder.path("given.json").exists());
 }
+
+#[test]
+fn a_report_to_a_device_leaves_the_device_there() {
+    let folder = to_stdout(3);
+    let done = folder.run(&["run", "p.yaml", "--report", "/dev/stderr", "-q"]);
+    let report: Json = serde_json::from_str(&done.stderr).expect("nothing but the report");
+    assert_eq!((done.code, &report["rows_in"]), (0, &3.into()));
+    // On this one nothing can be written.
+    let done = folder.run(&["run", "p.yaml", "--report", "/dev/full", "-q"]);
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(done.stderr.contains("cannot write the report `/dev/full`: no space left on device"), "{done:?}");
+    assert!(!std::fs::metadata("/dev/full").expect("it is there").is_file());
+}
+
+#[test]
+fn a_report_through_a_link_reaches_the_file_behind_it() {
+    let folder = to_stdout(3);
+    folder.write("real/r.json", "earlier");
+    std::os::unix::fs::symlink("real/r.json", folder.path("link.json")).expect("a link");
+    assert_eq!(folder.run(&["run", "p.yaml", "--report", "link.json"]).code, 0);
+    assert!(folder.path("link.json").is_symlink());
+    assert_eq!(folder.json("real/r.json")["rows_in"], 3);
+    assert_eq!(folder.names("real"), ["r.json"]);
+}
