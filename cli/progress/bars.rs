@@ -11,7 +11,7 @@ use super::driver::Display;
 use super::line::Line;
 use super::snapshot::Snapshot;
 use super::terminal::{Size, Terminal, stderr_size};
-use super::{node_lines, overview};
+use super::{echo, node_lines, overview};
 
 /// Where a terminal does not tell its height.
 const LINES: usize = 24;
@@ -29,6 +29,7 @@ impl Bars {
     /// Bars on the standard error stream. Lines that others write through `above` stay above them.
     #[must_use]
     pub fn new(terminal: Terminal, above: &AboveBars) -> Self {
+        echo::hide();
         Self::on(ProgressDrawTarget::stderr(), terminal, stderr_size, above)
     }
 
@@ -51,8 +52,7 @@ impl Display for Bars {
     }
 
     fn close(&mut self) -> io::Result<()> {
-        self.above.set(None);
-        self.bar.finish_and_clear();
+        self.above.wipe();
         Ok(())
     }
 }
@@ -60,6 +60,7 @@ impl Display for Bars {
 impl Drop for Bars {
     fn drop(&mut self) {
         self.above.set(None);
+        echo::restore();
     }
 }
 
@@ -86,6 +87,19 @@ pub struct AboveBars {
 }
 
 impl AboveBars {
+    /// Wipes the bars for good: what is written next stands alone. For the end, and for leaving in a hurry.
+    pub fn wipe(&self) {
+        let bar = self
+            .bar
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(bar) = bar {
+            bar.finish_and_clear();
+        }
+        echo::restore();
+    }
+
     fn set(&self, bar: Option<ProgressBar>) {
         *self.bar.lock().unwrap_or_else(PoisonError::into_inner) = bar;
     }

@@ -7,6 +7,7 @@
 
 mod bars;
 mod driver;
+mod echo;
 pub mod human;
 pub mod line;
 pub mod node_lines;

@@ -4,6 +4,7 @@
 //! resizing the shorter side to 256 and cropping 224, with each interpolation named behind the folder (default `bicubic`).
 //! `benches/decode_vs_pillow.py` runs it in turns with Pillow.
 
+use std::io::Write;
 use std::path::PathBuf;
 
 use nodes::decode::{Crop, Interpolation, Limits, Preprocess, Resize, Scratch, decode_into};
@@ -16,15 +17,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if interpolations.is_empty() {
         interpolations.push(Interpolation::Bicubic);
     }
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>()?;
     paths.sort();
     let files: Vec<Vec<u8>> = paths.iter().map(std::fs::read).collect::<Result<_, _>>()?;
 
+    let mut stdout = std::io::stdout().lock();
     let whole = Preprocess::default();
-    println!("decode {:.1}", microseconds_each(&files, &whole)?);
+    writeln!(stdout, "decode {:.1}", microseconds_each(&files, &whole)?)?;
     for interpolation in interpolations {
         let options = Preprocess { resize: Some(Resize::Shorter(256)), crop: Some(Crop::square(224)), interpolation };
-        println!("{interpolation} {:.1}", microseconds_each(&files, &options)?);
+        writeln!(stdout, "{interpolation} {:.1}", microseconds_each(&files, &options)?)?;
     }
     Ok(())
 }

@@ -14,15 +14,22 @@ fn main() -> std::io::Result<()> {
     for (n, path) in std::io::stdin().lock().lines().enumerate() {
         let path = path?;
         let bytes = std::fs::read(&path)?;
-        let decoded = catch_unwind(AssertUnwindSafe(|| nodes::decode::decode(&bytes, nodes::decode::Limits::default())));
+        let decoded =
+            catch_unwind(AssertUnwindSafe(|| nodes::decode::decode(&bytes, nodes::decode::Limits::default())));
         match decoded {
             Ok(Ok(picture)) => {
                 let name = folder.join(format!("{n}.ppm"));
                 let mut file = std::io::BufWriter::new(std::fs::File::create(&name)?);
-                write!(file, "P6 {} {} 255\n", picture.width, picture.height)?;
+                writeln!(file, "P6 {} {} 255", picture.width, picture.height)?;
                 file.write_all(&picture.pixels)?;
                 let (format, orientation) = (picture.format.name(), picture.orientation as u8);
-                writeln!(out, "{path}\tok\t{}\t{}\t{format}\t{orientation}\t{}", picture.width, picture.height, name.display())?;
+                writeln!(
+                    out,
+                    "{path}\tok\t{}\t{}\t{format}\t{orientation}\t{}",
+                    picture.width,
+                    picture.height,
+                    name.display()
+                )?;
             }
             Ok(Err(error)) => writeln!(out, "{path}\t{}\t{error}", error.code())?,
             Err(_) => writeln!(out, "{path}\tpanic\t")?,

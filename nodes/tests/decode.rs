@@ -67,7 +67,9 @@ fn tolerance(name: &str) -> (u8, f64) {
     match name {
         "jpeg-2x3.jpg" => (28, 7.0),
         "jpeg-1x37.jpg" | "jpeg-8x8.jpg" => (8, 2.0),
-        "jpeg-444.jpg" | "jpeg-444-progressive.jpg" | "jpeg-rgb.jpg" | "jpeg-q100.jpg" | "jpeg-1x37-444.jpg" => (3, 0.5),
+        "jpeg-444.jpg" | "jpeg-444-progressive.jpg" | "jpeg-rgb.jpg" | "jpeg-q100.jpg" | "jpeg-1x37-444.jpg" => {
+            (3, 0.5)
+        }
         "jpeg-grey.jpg" | "jpeg-grey-progressive.jpg" => (1, 0.3),
         name if name.ends_with(".jpg") && name != "png-named.jpg" => (5, 0.7),
         _ => (0, 0.0),
@@ -95,7 +97,9 @@ fn differences(a: &[u8], b: &[u8]) -> (u8, f64) {
 fn every_kind_of_file_gives_the_pixels_that_pillow_gives() {
     let mut wrong = Vec::new();
     for (name, verdict) in told().files {
-        let Verdict::Opened { format, size, orientation, .. } = verdict else { continue };
+        let Verdict::Opened { format, size, orientation, .. } = verdict else {
+            continue;
+        };
         let got = decode(&given(&name), Limits::default());
         if let Some(code) = refused_here(&name) {
             assert_eq!(got.unwrap_err().code(), code, "{name}");
@@ -128,7 +132,9 @@ fn every_kind_of_file_gives_the_pixels_that_pillow_gives() {
 fn what_pillow_refuses_is_refused_with_its_code() {
     let mut codes = BTreeMap::new();
     for (name, verdict) in told().files {
-        let Verdict::Refused { refused } = verdict else { continue };
+        let Verdict::Refused { refused } = verdict else {
+            continue;
+        };
         match decode(&given(&name), Limits::default()) {
             Ok(_) => panic!("{name} was decoded, and Pillow says {refused}"),
             Err(error) => codes.insert(name, error.code()),
@@ -164,9 +170,13 @@ fn what_pillow_refuses_is_refused_with_its_code() {
 fn a_file_cut_anywhere_is_refused_where_pillow_refuses_it() {
     let mut wrong = Vec::new();
     for (name, verdict) in told().files {
-        let Verdict::Opened { format, cuts, .. } = verdict else { continue };
+        let Verdict::Opened { format, cuts, .. } = verdict else {
+            continue;
+        };
         let bytes = given(&name);
-        let Ok(whole) = decode(&bytes, Limits::default()) else { continue };
+        let Ok(whole) = decode(&bytes, Limits::default()) else {
+            continue;
+        };
         for (place, cut) in cuts {
             let got = decode(&bytes[..place], Limits::default());
             let fine = match (&got, cut) {
@@ -223,8 +233,12 @@ fn resizing_gives_pillows_bytes() {
 fn a_crop_has_the_bytes_of_a_crop_from_the_whole() {
     let bytes = given("bmp-24.bmp");
     let mut scratch = Scratch::default();
-    for interpolation in [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic, Interpolation::Lanczos] {
-        for resize in [None, Some(Resize::Shorter(24)), Some(Resize::Shorter(90)), Some(Resize::Exact { width: 43, height: 20 })] {
+    for interpolation in
+        [Interpolation::Nearest, Interpolation::Bilinear, Interpolation::Bicubic, Interpolation::Lanczos]
+    {
+        for resize in
+            [None, Some(Resize::Shorter(24)), Some(Resize::Shorter(90)), Some(Resize::Exact { width: 43, height: 20 })]
+        {
             let whole = Preprocess { resize, crop: None, interpolation };
             let mut all = Vec::new();
             let (all_height, all_width) = run(&bytes, &whole, &mut scratch, &mut all);
@@ -237,7 +251,11 @@ fn a_crop_has_the_bytes_of_a_crop_from_the_whole() {
                 let (top, left) = (half(all_height - size.0), half(all_width - size.1));
                 for y in 0..size.0 {
                     let expected = &all[((top + y) * all_width + left) * 3..][..size.1 * 3];
-                    assert_eq!(&part[y * size.1 * 3..][..size.1 * 3], expected, "{resize:?} {crop:?} {interpolation} row {y}");
+                    assert_eq!(
+                        &part[y * size.1 * 3..][..size.1 * 3],
+                        expected,
+                        "{resize:?} {crop:?} {interpolation} row {y}"
+                    );
                 }
             }
         }

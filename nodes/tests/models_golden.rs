@@ -32,9 +32,7 @@ struct Summary {
 }
 
 fn sin_input(height: usize, width: usize) -> Tensor {
-    let values: Vec<f32> = (0..3 * height * width)
-        .map(|n| (0.01 * n as f64).sin() as f32)
-        .collect();
+    let values: Vec<f32> = (0..3 * height * width).map(|n| (0.01 * n as f64).sin() as f32).collect();
     Tensor::from_vec(values, (1, 3, height, width), &Device::Cpu).expect("a tensor")
 }
 
@@ -44,39 +42,25 @@ fn check_summary(what: &str, found: &[f32], golden: &Summary) {
     let tolerance = 1e-3 * golden.abs_max.max(1.0);
     for (value_idx, wanted) in golden.values.iter().enumerate() {
         let found = f64::from(found[value_idx * golden.step]);
-        assert!(
-            (found - wanted).abs() <= tolerance,
-            "{what}[{}]: {found} is not {wanted}",
-            value_idx * golden.step
-        );
+        assert!((found - wanted).abs() <= tolerance, "{what}[{}]: {found} is not {wanted}", value_idx * golden.step);
     }
     let largest = (0..found.len()).max_by(|&a, &b| found[a].total_cmp(&found[b]));
     assert_eq!(largest, Some(golden.argmax), "{what}");
     let sum: f64 = found.iter().copied().map(f64::from).sum();
     let wanted = golden.sum;
-    assert!(
-        (sum - wanted).abs() <= tolerance * (golden.n as f64).sqrt(),
-        "sum of {what}: {sum} is not {wanted}"
-    );
+    assert!((sum - wanted).abs() <= tolerance * (golden.n as f64).sqrt(), "sum of {what}: {sum} is not {wanted}");
 }
 
 fn check(golden: &str) {
     let golden: Golden = serde_json::from_str(golden).expect("a golden output");
     let arch = arch(&golden.arch).expect("a known architecture");
     let source = RandomWeights::of_shapes(golden.shapes, 0);
-    let model =
-        ImageModel::load(arch, &source, DType::F32, &Device::Cpu).expect("weights that fit");
+    let model = ImageModel::load(arch, &source, DType::F32, &Device::Cpu).expect("weights that fit");
     for output in &golden.outputs {
         let [height, width] = output.input;
         let images = sin_input(height, width);
-        for (outputs, summary) in [
-            (Outputs::Logits, &output.logits),
-            (Outputs::Features, &output.features),
-        ] {
-            let what = format!(
-                "{} ({}) {height}×{width} {outputs:?}",
-                golden.arch, golden.scheme
-            );
+        for (outputs, summary) in [(Outputs::Logits, &output.logits), (Outputs::Features, &output.features)] {
+            let what = format!("{} ({}) {height}×{width} {outputs:?}", golden.arch, golden.scheme);
             let rows = model.forward(&images, outputs).expect("an output");
             check_summary(&what, &rows.to_vec2::<f32>().expect("rows")[0], summary);
         }

@@ -1,9 +1,7 @@
 //! What a row's result may depend on, for every architecture: on the row and the weights, and on nothing else.
 
 use candle_core::{DType, Device, Tensor};
-use nodes::models::{
-    ARCHS, Arch, ImageModel, InputSize, Outputs, Params, RandomWeights, TensorSource,
-};
+use nodes::models::{ARCHS, Arch, ImageModel, InputSize, Outputs, Params, RandomWeights, TensorSource};
 
 const N_ROWS: usize = 4;
 
@@ -21,17 +19,12 @@ fn size(arch: &dyn Arch) -> [usize; 2] {
 
 /// Four images, none like another.
 fn images([height, width]: [usize; 2]) -> Tensor {
-    let values: Vec<f32> = (0..N_ROWS * 3 * height * width)
-        .map(|n| (n as f32 * 0.37).sin() * 2.0)
-        .collect();
+    let values: Vec<f32> = (0..N_ROWS * 3 * height * width).map(|n| (n as f32 * 0.37).sin() * 2.0).collect();
     Tensor::from_vec(values, (N_ROWS, 3, height, width), &Device::Cpu).expect("images")
 }
 
 fn rows_of(images: &Tensor, rows: &[usize]) -> Tensor {
-    let rows: Vec<Tensor> = rows
-        .iter()
-        .map(|&row| images.narrow(0, row, 1).expect("a row"))
-        .collect();
+    let rows: Vec<Tensor> = rows.iter().map(|&row| images.narrow(0, row, 1).expect("a row")).collect();
     Tensor::cat(&rows, 0).expect("a batch")
 }
 
@@ -39,17 +32,11 @@ fn bits(model: &ImageModel, images: &Tensor) -> Vec<Vec<u32>> {
     let rows = model.forward(images, Outputs::Logits).expect("an output");
     let rows = rows.to_vec2::<f32>().expect("rows");
     assert!(rows.iter().flatten().all(|value| value.is_finite()));
-    rows.into_iter()
-        .map(|row| row.into_iter().map(f32::to_bits).collect())
-        .collect()
+    rows.into_iter().map(|row| row.into_iter().map(f32::to_bits).collect()).collect()
 }
 
 fn in_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
-    rayon::ThreadPoolBuilder::new()
-        .num_threads(n_threads)
-        .build()
-        .expect("a pool")
-        .install(work)
+    rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("a pool").install(work)
 }
 
 fn check(arch_name: &str) {
@@ -65,21 +52,14 @@ fn check(arch_name: &str) {
     let alone = bits(&model, &rows_of(&images, &[2]));
     assert_eq!(whole[2], alone[0], "alone");
 
-    let padding = images
-        .narrow(0, 0, 2)
-        .and_then(|rows| rows.zeros_like())
-        .expect("zeros");
+    let padding = images.narrow(0, 0, 2).and_then(|rows| rows.zeros_like()).expect("zeros");
     let part = Tensor::cat(&[rows_of(&images, &[0, 3]), padding], 0).expect("a padded batch");
     let part = in_threads(2, || bits(&model, &part));
     assert_eq!(whole[0], part[0], "in a part batch");
     assert_eq!(whole[3], part[1], "in a part batch, at another place");
 
     let turned = in_threads(2, || bits(&model, &rows_of(&images, &[1, 2, 3, 0])));
-    assert_eq!(
-        [&whole[1], &whole[2], &whole[3], &whole[0]].map(Vec::clone),
-        turned[..],
-        "at another place"
-    );
+    assert_eq!([&whole[1], &whole[2], &whole[3], &whole[0]].map(Vec::clone), turned[..], "at another place");
 }
 
 #[test]
@@ -112,15 +92,10 @@ fn renamed(arch: &dyn Arch, scheme: nodes::models::Scheme) -> Params {
     let canonical = RandomWeights::new(arch, 10, 1);
     let mut params = Params::default();
     for name in canonical.names() {
-        let tensor = canonical
-            .load(&name, DType::F32, &Device::Cpu)
-            .expect("values");
+        let tensor = canonical.load(&name, DType::F32, &Device::Cpu).expect("values");
         let location = (scheme.locate)(&name);
         let parts = location.names();
-        for (name, part) in parts
-            .iter()
-            .zip(tensor.chunk(parts.len(), 0).expect("parts"))
-        {
+        for (name, part) in parts.iter().zip(tensor.chunk(parts.len(), 0).expect("parts")) {
             params.insert(name, part);
         }
     }
@@ -134,15 +109,8 @@ fn the_same_weights_under_other_names_give_equal_bits() {
         let expected = bits(&model(arch), &images);
         for &scheme in arch.schemes() {
             let params = renamed(arch, scheme);
-            let model = ImageModel::load(arch, &params, DType::F32, &Device::Cpu)
-                .expect("weights that fit");
-            assert_eq!(
-                bits(&model, &images),
-                expected,
-                "{} named by {}",
-                arch.name(),
-                scheme.name
-            );
+            let model = ImageModel::load(arch, &params, DType::F32, &Device::Cpu).expect("weights that fit");
+            assert_eq!(bits(&model, &images), expected, "{} named by {}", arch.name(), scheme.name);
         }
     }
 }
@@ -153,35 +121,18 @@ fn weights_in_half_precision_give_nearly_the_same() {
         let images = images(size(arch)).narrow(0, 0, 1).expect("an image");
         let logits = |dtype| {
             let weights = RandomWeights::new(arch, 10, 1);
-            let model =
-                ImageModel::load(arch, &weights, dtype, &Device::Cpu).expect("weights that fit");
+            let model = ImageModel::load(arch, &weights, dtype, &Device::Cpu).expect("weights that fit");
             let images = images.to_dtype(dtype).expect("images");
-            model
-                .forward(&images, Outputs::Logits)
-                .expect("logits")
-                .to_vec2::<f32>()
-                .expect("a row")
-                .remove(0)
+            model.forward(&images, Outputs::Logits).expect("logits").to_vec2::<f32>().expect("a row").remove(0)
         };
         let exact = logits(DType::F32);
-        let largest = exact
-            .iter()
-            .fold(0.0_f32, |largest, value| largest.max(value.abs()));
+        let largest = exact.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
         for (dtype, tolerance) in [(DType::F16, 0.02), (DType::BF16, 0.15)] {
             for (found, exact) in logits(dtype).iter().zip(&exact) {
                 let difference = (found - exact).abs() / largest;
-                assert!(
-                    difference < tolerance,
-                    "{} {dtype:?}: {found} is not {exact}",
-                    arch.name()
-                );
+                assert!(difference < tolerance, "{} {dtype:?}: {found} is not {exact}", arch.name());
             }
-            assert_ne!(
-                logits(dtype),
-                exact,
-                "{} {dtype:?} was not rounded",
-                arch.name()
-            );
+            assert_ne!(logits(dtype), exact, "{} {dtype:?} was not rounded", arch.name());
         }
     }
 }
@@ -192,31 +143,19 @@ fn images_of_a_size_that_cannot_be_taken_are_refused() {
         let model = model(arch);
         let error = |shape: &[usize]| {
             let images = Tensor::zeros(shape, DType::F32, &Device::Cpu).expect("images");
-            model
-                .forward(&images, Outputs::Logits)
-                .expect_err("a refusal")
-                .to_string()
+            model.forward(&images, Outputs::Logits).expect_err("a refusal").to_string()
         };
         let name = arch.name();
         let wanted = match arch.input_size() {
             InputSize::AtLeast(_) => "at least 32×32",
             InputSize::Exactly(..) => "224×224",
         };
-        assert_eq!(
-            error(&[1, 3, 31, 64]),
-            format!("`{name}` takes images of {wanted}, found 31×64")
-        );
+        assert_eq!(error(&[1, 3, 31, 64]), format!("`{name}` takes images of {wanted}, found 31×64"));
         assert_eq!(
             error(&[1, 4, 224, 224]),
             format!("`{name}` takes images as [rows, 3, height, width], found [1, 4, 224, 224]")
         );
         let none = Tensor::zeros((0, 3, 224, 224), DType::F32, &Device::Cpu).expect("no images");
-        assert_eq!(
-            model
-                .forward(&none, Outputs::Features)
-                .expect("no rows")
-                .dims(),
-            [0, arch.n_features()]
-        );
+        assert_eq!(model.forward(&none, Outputs::Features).expect("no rows").dims(), [0, arch.n_features()]);
     }
 }

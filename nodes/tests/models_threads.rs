@@ -18,12 +18,10 @@ fn models_compute_on_the_pool_of_the_caller_only() {
             InputSize::AtLeast(_) => (224, 224),
             InputSize::Exactly(height, width) => (height, width),
         };
-        let images =
-            Tensor::zeros((2, 3, height, width), DType::F32, &Device::Cpu).expect("images");
+        let images = Tensor::zeros((2, 3, height, width), DType::F32, &Device::Cpu).expect("images");
         let weights = RandomWeights::new(arch, 10, 0);
         pool.install(|| {
-            let model = ImageModel::load(arch, &weights, DType::F32, &Device::Cpu)
-                .expect("weights that fit");
+            let model = ImageModel::load(arch, &weights, DType::F32, &Device::Cpu).expect("weights that fit");
             model.forward(&images, Outputs::Logits).expect("logits");
         });
         assert_eq!(threads(), before, "{} started threads", arch.name());

@@ -32,7 +32,7 @@ fn run(yaml: &str, folder: &Path) -> Report {
     let plan = Plan::make(Arc::new(graph), &Inventory::read(), &Replicate).expect("the CPU takes every model");
     let running = Running::start(plan, Cancel::new()).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
     let (sender, receiver) = channel();
-    std::thread::spawn(move || sender.send(running.join()));
+    std::thread::spawn(move || drop(sender.send(running.join())));
     receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("the run does not end:\n{yaml}"))
 }
 
@@ -128,7 +128,12 @@ nodes:
 fn the_slowest_node_is_the_verdict() {
     let rigged = [
         ("rows", "source.test_slow, with: {count: 60, micros: 5000}", "transform.test_spin, with: {micros: 1}", 1),
-        ("rows", "source.test_slow, with: {count: 200, fetch_micros: 20000}", "transform.test_spin, with: {micros: 1}", 1),
+        (
+            "rows",
+            "source.test_slow, with: {count: 200, fetch_micros: 20000}",
+            "transform.test_spin, with: {micros: 1}",
+            1,
+        ),
         ("work", "source.synthetic, with: {rows: {count: 400}}", "transform.test_spin, with: {micros: 2000}", 1),
         ("model", "source.synthetic, with: {rows: {count: 400}}", "transform.test_spin, with: {micros: 1}", 10_000),
     ];

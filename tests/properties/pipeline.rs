@@ -61,7 +61,12 @@ impl Builder {
             0 if self.n_sources < 3 => self.source(choice),
             1 | 2 => self.dropping(choice, "reject", "test"),
             3 => self.dropping(choice, "panic", "panic"),
-            4 => self.map(choice, "transform.test_delay", &format!("{{micros: {}, seed: {}}}", u32::from(choice.size) * 8, choice.second), None),
+            4 => self.map(
+                choice,
+                "transform.test_delay",
+                &format!("{{micros: {}, seed: {}}}", u32::from(choice.size) * 8, choice.second),
+                None,
+            ),
             5 => {
                 let column = format!("c{}", self.n_nodes);
                 self.map(choice, "transform.test_pass", &format!("{{as: {column}}}"), Some(column));
@@ -81,7 +86,8 @@ impl Builder {
         let name = format!("n{}", self.n_nodes);
         self.n_nodes += 1;
         let from = if from.is_empty() { String::new() } else { format!(", from: {from}") };
-        writeln!(self.yaml, "  {name}: {{kind: {kind}{from}, with: {with}, queue: {}}}", choice.second % 3 + 1).expect("a string");
+        writeln!(self.yaml, "  {name}: {{kind: {kind}{from}, with: {with}, queue: {}}}", choice.second % 3 + 1)
+            .expect("a string");
         name
     }
 
@@ -95,7 +101,13 @@ impl Builder {
         let source = self.n_sources;
         self.n_sources += 1;
         let rows = (0..count).map(|index| (source, index)).collect();
-        self.streams.push(Stream { node, columns: Vec::new(), rows, sources: BTreeSet::from([source]), repeats: false });
+        self.streams.push(Stream {
+            node,
+            columns: Vec::new(),
+            rows,
+            sources: BTreeSet::from([source]),
+            repeats: false,
+        });
     }
 
     fn map(&mut self, choice: Choice, kind: &str, with: &str, column: Option<String>) {
@@ -117,8 +129,13 @@ impl Builder {
         let (dropped, kept): (Vec<_>, Vec<_>) = stream.rows.iter().copied().partition(is_dropped);
         dropped.iter().for_each(|&pos| self.rejects.add(pos, node_idx, &stream.node, code));
         stream.rows = kept;
-        if choice.second % 4 == 0 {
-            let name = self.node("sink.jsonl", &format!("{}.rejects", stream.node), &format!("{{path: n{}.jsonl}}", self.n_nodes), choice);
+        if choice.second.is_multiple_of(4) {
+            let name = self.node(
+                "sink.jsonl",
+                &format!("{}.rejects", stream.node),
+                &format!("{{path: n{}.jsonl}}", self.n_nodes),
+                choice,
+            );
             let line = |&(_, index): &Pos| {
                 let uri = format!("synthetic/{index}");
                 serde_json::json!({"id": uri, "uri": uri, "node": stream.node, "code": code})
@@ -130,14 +147,22 @@ impl Builder {
 
     fn union(&mut self, choice: Choice) {
         let first = self.pick(choice.first);
-        let others: Vec<_> = self.streams.iter().filter(|other| other.columns == first.columns && other.node != first.node).cloned().collect();
+        let others: Vec<_> = self
+            .streams
+            .iter()
+            .filter(|other| other.columns == first.columns && other.node != first.node)
+            .cloned()
+            .collect();
         if others.is_empty() {
             return;
         }
         let second = others[usize::from(choice.second) % others.len()].clone();
         // Sources concatenate in the order of `from`; here that is always the order of the file.
-        let (first, second) = if first.sources.first() <= second.sources.first() { (first, second) } else { (second, first) };
-        if first.sources.union(&second.sources).count() > 1 && !(first.sources.last() <= second.sources.first() || first.sources == second.sources) {
+        let (first, second) =
+            if first.sources.first() <= second.sources.first() { (first, second) } else { (second, first) };
+        if first.sources.union(&second.sources).count() > 1
+            && !(first.sources.last() <= second.sources.first() || first.sources == second.sources)
+        {
             return;
         }
         [&first, &second].iter().for_each(|stream| {
@@ -145,11 +170,18 @@ impl Builder {
         });
         let from = format!("[{}, {}]", first.node, second.node);
         let node = self.node("transform.test_delay", &from, "{micros: 5}", choice);
-        let mut rows: Vec<_> = first.rows.iter().map(|&pos| (pos, 0)).chain(second.rows.iter().map(|&pos| (pos, 1))).collect();
+        let mut rows: Vec<_> =
+            first.rows.iter().map(|&pos| (pos, 0)).chain(second.rows.iter().map(|&pos| (pos, 1))).collect();
         rows.sort_unstable();
         let repeats = first.repeats || second.repeats || first.sources.intersection(&second.sources).next().is_some();
         let sources = first.sources.union(&second.sources).copied().collect();
-        self.streams.push(Stream { node, columns: first.columns, rows: rows.into_iter().map(|(pos, _)| pos).collect(), sources, repeats });
+        self.streams.push(Stream {
+            node,
+            columns: first.columns,
+            rows: rows.into_iter().map(|(pos, _)| pos).collect(),
+            sources,
+            repeats,
+        });
     }
 
     fn join(&mut self, choice: Choice) {
@@ -163,7 +195,9 @@ impl Builder {
         }
         let second = others[usize::from(choice.second) % others.len()].clone();
         // Columns of a union belong to the union: two branches then have a column of one name and two origins.
-        if first.columns.iter().any(|column| second.columns.contains(column)) && (first.sources.len() > 1 || self.has_union()) {
+        if first.columns.iter().any(|column| second.columns.contains(column))
+            && (first.sources.len() > 1 || self.has_union())
+        {
             return;
         }
         if self.has_union() && first.sources.len() > 1 {

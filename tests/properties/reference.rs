@@ -49,7 +49,9 @@ impl Rejects {
 
     /// Uri, node, code, in order.
     pub fn rows(self) -> Vec<(String, String, String)> {
-        let row = |((_, index), (_, node, code)): (Pos, (usize, String, &'static str))| (format!("synthetic/{index}"), node, code.to_owned());
+        let row = |((_, index), (_, node, code)): (Pos, (usize, String, &'static str))| {
+            (format!("synthetic/{index}"), node, code.to_owned())
+        };
         self.first.into_iter().map(row).collect()
     }
 }

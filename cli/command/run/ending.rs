@@ -120,8 +120,8 @@ fn verdict(report: &Report, graph: &Graph) -> Option<Verdict> {
     let node = report.nodes.iter().find(|node| node.name == bottleneck.node)?;
     let busy = percent(bottleneck.shares.busy);
     let mut why = format!("busy {busy} of the time");
-    // A model's threads are its own affair: the time of its jobs says nothing about them.
-    if node.threads > 1 && Role::of(&node.kind) != Some(Role::Infer) {
+    // The work of the others is not all done on those threads: models compute with their own, sources list on one.
+    if node.threads > 1 && matches!(Role::of(&node.kind), Some(Role::Decode | Role::Transform)) {
         let used = (node.work_seconds / report.seconds.max(1e-9)).min(node.threads as f64);
         why.push_str(&format!(", {used:.1} of {} threads on average", node.threads));
     }

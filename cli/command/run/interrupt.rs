@@ -58,6 +58,7 @@ fn obey(mut signals: UnixStream, name: &str, cancel: &Cancel, mut above: AboveBa
     if signals.read_exact(&mut byte).is_err() {
         return;
     }
+    above.wipe();
     let _ = above.write_all(
         format!(
             "{name}: aborted: outputs are as they were before, unfinished ones lie beside them as `.NAME.partial`\n"

@@ -9,8 +9,8 @@ use super::layout::{FILE, NODE, RUN};
 use super::tree::{Entry, Scalar, Tree, Value, build};
 use super::variables::{Environment, Variables};
 use super::{
-    Document, Input, KindSchemas, Mistake, Mistakes, NodeDecl, OnError, RunOptions, Source, Span,
-    Spanned, list, nearest,
+    Document, Input, KindSchemas, Mistake, Mistakes, NodeDecl, OnError, RunOptions, Source, Span, Spanned, list,
+    nearest,
 };
 
 /// What `source` says, or all that is wrong with it.
@@ -29,20 +29,12 @@ pub(super) fn compile(
     };
     let mut variables = Variables::new(&source, tree.get("vars"), overrides, env);
     let parts = compiler.document(tree, &mut variables);
-    let Variables {
-        secrets, mistakes, ..
-    } = variables;
+    let Variables { secrets, mistakes, .. } = variables;
     let mut all = Mistakes::hiding(Arc::clone(&source), secrets.clone());
     all.extend(compiler.mistakes);
     all.extend(mistakes);
     match parts {
-        Some((name, run, nodes)) => all.into_result(Document {
-            name,
-            run,
-            nodes,
-            source,
-            secrets,
-        }),
+        Some((name, run, nodes)) => all.into_result(Document { name, run, nodes, source, secrets }),
         // Without one of its parts there has been a mistake.
         None => Err(all),
     }
@@ -64,25 +56,15 @@ impl Compiler<'_> {
             }
         }
         let start = Span::new(tree.span.start, tree.span.start);
-        let start = tree
-            .as_map()
-            .and_then(|entries| entries.first())
-            .map_or(start, |first| first.key.span);
-        let owner = Owner {
-            noun: "key",
-            whose: "",
-            span: start,
-        };
+        let start = tree.as_map().and_then(|entries| entries.first()).map_or(start, |first| first.key.span);
+        let owner = Owner { noun: "key", whose: "", span: start };
         if tree.as_map().is_none() {
             let label = "a pipeline is a map with `name` and `nodes`";
-            self.mistakes
-                .push(Mistake::at(tree.span, "this is no pipeline").label(label));
+            self.mistakes.push(Mistake::at(tree.span, "this is no pipeline").label(label));
             return None;
         }
         self.mistakes.extend(check(&FILE, &tree, owner));
-        let name = tree
-            .entry("name")
-            .and_then(|entry| self.pipeline_name(entry));
+        let name = tree.entry("name").and_then(|entry| self.pipeline_name(entry));
         let run = self.run(tree.entry("run"));
         let nodes = tree.get("nodes").and_then(Tree::as_map).unwrap_or_default();
         let n_nodes = nodes.len();
@@ -98,41 +80,26 @@ impl Compiler<'_> {
 
     /// Names become parts of file names, of edges' names and of pictures.
     fn check_name(&mut self, name: &str, besides: &str, span: Span, what: &str) {
-        let fits = |c: char| {
-            c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || besides.contains(c)
-        };
+        let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || besides.contains(c);
         if (1..=64).contains(&name.len()) && name.chars().all(fits) {
             return;
         }
         let mistake = Mistake::at(span, format!("`{name}` cannot name {what}"));
-        let fitting: String = name
-            .to_lowercase()
-            .chars()
-            .map(|c| if fits(c) { c } else { '-' })
-            .collect();
+        let fitting: String = name.to_lowercase().chars().map(|c| if fits(c) { c } else { '-' }).collect();
         let fitting = fitting.trim_matches('-');
         let mistake = match (1..=64).contains(&fitting.len()) {
             true => mistake.label(format!("write `{fitting}`")),
             false => mistake,
         };
-        let letters = if besides.is_empty() {
-            "a–z, 0–9 and `-`"
-        } else {
-            "a–z, 0–9, `-` and `_`"
-        };
-        self.mistakes
-            .push(mistake.note(format!("names are made of {letters}, at most 64 of them")));
+        let letters = if besides.is_empty() { "a–z, 0–9 and `-`" } else { "a–z, 0–9, `-` and `_`" };
+        self.mistakes.push(mistake.note(format!("names are made of {letters}, at most 64 of them")));
     }
 
     fn run(&mut self, entry: Option<&Entry>) -> Option<RunOptions> {
         let Some(entry) = entry.filter(|entry| entry.value.as_map().is_some()) else {
             return Some(RunOptions::default());
         };
-        let owner = Owner {
-            noun: "key",
-            whose: " in `run`",
-            span: entry.key.span,
-        };
+        let owner = Owner { noun: "key", whose: " in `run`", span: entry.key.span };
         let mistakes = check(&RUN, &entry.value, owner);
         if !mistakes.is_empty() {
             self.mistakes.extend(mistakes);
@@ -141,45 +108,26 @@ impl Compiler<'_> {
         match serde_yaml::from_value(entry.value.to_yaml()) {
             Ok(options) => Some(options),
             Err(error) => {
-                self.mistakes.push(Mistake::at(
-                    entry.key.span,
-                    format!("`run` does not fit together: {error}"),
-                ));
+                self.mistakes.push(Mistake::at(entry.key.span, format!("`run` does not fit together: {error}")));
                 None
             }
         }
     }
 
     fn node(&mut self, entry: &Entry) -> Option<NodeDecl> {
-        let Entry {
-            key: name,
-            value: tree,
-        } = entry;
+        let Entry { key: name, value: tree } = entry;
         self.check_name(name, "_", name.span, "a node");
         if tree.as_map().is_none() {
             if !matches!(tree.value, Value::Wrong) {
                 let mistake = Mistake::at(tree.span, format!("node `{}` is no map", name.value));
-                self.mistakes.push(mistake.label(format!(
-                    "write `{{kind: {}}}`",
-                    tree.as_text().unwrap_or("…")
-                )));
+                self.mistakes.push(mistake.label(format!("write `{{kind: {}}}`", tree.as_text().unwrap_or("…"))));
             }
             return None;
         }
         let before = self.mistakes.len();
         let whose = format!(" in node `{}`", name.value);
-        self.mistakes.extend(check(
-            &NODE,
-            tree,
-            Owner {
-                noun: "key",
-                whose: &whose,
-                span: name.span,
-            },
-        ));
-        let kind = tree
-            .get("kind")
-            .and_then(|kind| Some(Spanned::new(kind.as_text()?.to_owned(), kind.span)));
+        self.mistakes.extend(check(&NODE, tree, Owner { noun: "key", whose: &whose, span: name.span }));
+        let kind = tree.get("kind").and_then(|kind| Some(Spanned::new(kind.as_text()?.to_owned(), kind.span)));
         let with = tree.entry("with");
         if let Some(kind) = &kind {
             self.with(kind, with, name.span);
@@ -192,22 +140,16 @@ impl Compiler<'_> {
             name: name.clone(),
             kind: kind?,
             from: from?,
-            with: with.filter(|with| !with.value.is_null()).map_or_else(
-                || serde_yaml::Value::Mapping(serde_yaml::Mapping::new()),
-                |with| with.value.to_yaml(),
-            ),
+            with: with
+                .filter(|with| !with.value.is_null())
+                .map_or_else(|| serde_yaml::Value::Mapping(serde_yaml::Mapping::new()), |with| with.value.to_yaml()),
             on_error: match tree.get("on_error").and_then(Tree::as_text) {
                 Some("fail") => OnError::Fail,
                 _ => OnError::Reject,
             },
-            ordered: !matches!(
-                tree.get("ordered").map(|tree| &tree.value),
-                Some(Value::Scalar(Scalar::Bool(false)))
-            ),
+            ordered: !matches!(tree.get("ordered").map(|tree| &tree.value), Some(Value::Scalar(Scalar::Bool(false)))),
             queue: match tree.get("queue").map(|tree| &tree.value) {
-                Some(Value::Scalar(Scalar::Integer(n))) => {
-                    usize::try_from(*n).ok().and_then(NonZeroUsize::new)
-                }
+                Some(Value::Scalar(Scalar::Integer(n))) => usize::try_from(*n).ok().and_then(NonZeroUsize::new),
                 _ => None,
             },
             tree: tree.clone(),
@@ -229,15 +171,7 @@ impl Compiler<'_> {
         };
         // That `with` must be a map has been told.
         if matches!(tree.value, Value::Map(_)) {
-            self.mistakes.extend(check(
-                schema,
-                tree,
-                Owner {
-                    noun: "option",
-                    whose: &whose,
-                    span,
-                },
-            ));
+            self.mistakes.extend(check(schema, tree, Owner { noun: "option", whose: &whose, span }));
         }
     }
 
@@ -250,10 +184,8 @@ impl Compiler<'_> {
             match Input::parse(item.as_text()?, item.span) {
                 Ok(input) => {
                     if let Some(first) = seen.insert(input.to_string(), input.span) {
-                        let mistake =
-                            Mistake::at(input.span, format!("`{input}` is in this `from` twice"));
-                        self.mistakes
-                            .push(mistake.label("the second").also(first, "the first"));
+                        let mistake = Mistake::at(input.span, format!("`{input}` is in this `from` twice"));
+                        self.mistakes.push(mistake.label("the second").also(first, "the first"));
                     }
                     inputs.push(input);
                 }
@@ -277,11 +209,7 @@ fn unknown_kind(kind: &Spanned<String>, names: &[&str]) -> Mistake {
         Some(near) => mistake.label(format!("did you mean `{near}`?")),
         None => mistake,
     };
-    let same_role: Vec<&str> = names
-        .iter()
-        .copied()
-        .filter(|name| role(name) == role(kind))
-        .collect();
+    let same_role: Vec<&str> = names.iter().copied().filter(|name| role(name) == role(kind)).collect();
     match same_role.is_empty() {
         true => mistake.note(format!("kinds: {}", list(names.iter().copied()))),
         false => mistake.note(format!("{} kinds: {}", role(kind), list(same_role))),

@@ -37,8 +37,7 @@ impl Document {
         kinds: &dyn KindSchemas,
     ) -> Result<Self, Mistakes> {
         if text.len() > LARGEST {
-            let mistake =
-                Mistake::nowhere(format!("a pipeline of more than {} MiB", LARGEST >> 20));
+            let mistake = Mistake::nowhere(format!("a pipeline of more than {} MiB", LARGEST >> 20));
             return Err(refusal(Source::new(file, ""), mistake));
         }
         compile(Arc::new(Source::new(file, text)), overrides, env, kinds)
@@ -73,11 +72,7 @@ impl Document {
 
     /// A path in the file as one to open. `-`, which means standard output, stays as it is.
     pub fn resolve(&self, path: &str) -> PathBuf {
-        if path == "-" {
-            PathBuf::from(path)
-        } else {
-            self.folder().join(path)
-        }
+        if path == "-" { PathBuf::from(path) } else { self.folder().join(path) }
     }
 
     /// The node of that name.
@@ -109,9 +104,7 @@ impl Document {
 /// The file's beginning: a device file may have no end.
 fn read_at_most(file: &Path, n_bytes: usize) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(file)?
-        .take(n_bytes as u64)
-        .read_to_end(&mut bytes)?;
+    File::open(file)?.take(n_bytes as u64).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -123,11 +116,7 @@ fn refusal(source: Source, mistake: Mistake) -> Mistakes {
 
 fn not_utf8(bytes: &[u8], valid: usize, file: &Path) -> Mistakes {
     // A byte order mark, which the text is without, is three bytes.
-    let mark = if bytes.starts_with(b"\xef\xbb\xbf") {
-        3
-    } else {
-        0
-    };
+    let mark = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let at = valid.saturating_sub(mark);
     let (message, label) = match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => ("the file is UTF-16", "save it as UTF-8"),

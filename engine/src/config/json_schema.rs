@@ -20,9 +20,7 @@ pub fn json_schema(kinds: &dyn KindSchemas) -> Json {
             continue;
         };
         let options = definition(schema, name, &mut definitions);
-        let required = options["required"]
-            .as_array()
-            .is_some_and(|required| !required.is_empty());
+        let required = options["required"].as_array().is_some_and(|required| !required.is_empty());
         definitions.insert((*name).to_owned(), options);
         let options = json!({"$ref": format!("#/$defs/{name}")});
         let mut then = if required {
@@ -41,8 +39,7 @@ pub fn json_schema(kinds: &dyn KindSchemas) -> Json {
 
     let mut file = FILE.clone();
     file["properties"]["name"]["pattern"] = json!(format!("{PIPELINE_NAME}|{REFERENCE}"));
-    file["properties"]["run"] =
-        json!({"anyOf": [{"$ref": "#/$defs/run"}, {"type": "null"}, reference()]});
+    file["properties"]["run"] = json!({"anyOf": [{"$ref": "#/$defs/run"}, {"type": "null"}, reference()]});
     file["properties"]["run"]["description"] = FILE["properties"]["run"]["description"].clone();
     file["properties"]["nodes"]["propertyNames"] = json!({"pattern": NODE_NAME});
     file["properties"]["nodes"]["additionalProperties"] = json!({"$ref": "#/$defs/node"});
@@ -59,9 +56,7 @@ fn reference() -> Json {
 
 fn node(kinds: &[&str], choices: Vec<Json>) -> Json {
     let mut node = NODE.clone();
-    let properties = node["properties"]
-        .as_object_mut()
-        .expect("the layout of a node lists its keys");
+    let properties = node["properties"].as_object_mut().expect("the layout of a node lists its keys");
     for (name, property) in properties.iter_mut() {
         match name.as_str() {
             "kind" => property["anyOf"] = json!([{"enum": kinds}, {"pattern": REFERENCE}]),
@@ -90,14 +85,8 @@ fn definition(schema: &Json, name: &str, definitions: &mut Map<String, Json>) ->
     adapt(&mut schema, name);
     // Only keys that are listed may be written; editors must say so even where serde would let them pass.
     if schema.get("properties").is_some() && schema.get("additionalProperties").is_none() {
-        let combined = ["anyOf", "oneOf", "allOf"]
-            .iter()
-            .any(|key| schema.get(key).is_some());
-        let key = if combined {
-            "unevaluatedProperties"
-        } else {
-            "additionalProperties"
-        };
+        let combined = ["anyOf", "oneOf", "allOf"].iter().any(|key| schema.get(key).is_some());
+        let key = if combined { "unevaluatedProperties" } else { "additionalProperties" };
         schema[key] = json!(false);
     }
     schema
@@ -119,12 +108,7 @@ fn adapt(schema: &mut Json, name: &str) {
         };
     }
     for key in ["anyOf", "oneOf", "allOf", "prefixItems"] {
-        for part in object
-            .get_mut(key)
-            .and_then(Json::as_array_mut)
-            .into_iter()
-            .flatten()
-        {
+        for part in object.get_mut(key).and_then(Json::as_array_mut).into_iter().flatten() {
             adapt(part, name);
             if key == "prefixItems" {
                 *part = or_reference(part.take());
@@ -137,12 +121,7 @@ fn adapt(schema: &mut Json, name: &str) {
             *part = or_reference(part.take());
         }
     }
-    for (_, property) in object
-        .get_mut("properties")
-        .and_then(Json::as_object_mut)
-        .into_iter()
-        .flatten()
-    {
+    for (_, property) in object.get_mut("properties").and_then(Json::as_object_mut).into_iter().flatten() {
         adapt(property, name);
         // A value that tells alternatives apart must stay what it is.
         if property.get("const").is_none() {
@@ -157,9 +136,7 @@ fn or_reference(mut schema: Json) -> Json {
         return schema;
     };
     let plain_text = object.get("type") == Some(&json!("string"))
-        && !["pattern", "enum", "format", "minLength", "maxLength"]
-            .iter()
-            .any(|key| object.contains_key(*key));
+        && !["pattern", "enum", "format", "minLength", "maxLength"].iter().any(|key| object.contains_key(*key));
     if plain_text {
         return schema;
     }

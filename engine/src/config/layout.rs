@@ -62,8 +62,7 @@ pub(super) static NODE: LazyLock<Json> = LazyLock::new(|| {
 });
 
 /// What may stand in `run`.
-pub(super) static RUN: LazyLock<Json> =
-    LazyLock::new(|| schemars::schema_for!(RunOptions).to_value());
+pub(super) static RUN: LazyLock<Json> = LazyLock::new(|| schemars::schema_for!(RunOptions).to_value());
 
 /// Names of pipelines, as a pattern.
 pub(super) const PIPELINE_NAME: &str = "^[a-z0-9-]{1,64}$";

@@ -29,21 +29,12 @@ pub struct Mistake {
 impl Mistake {
     /// A mistake at a place in the file.
     pub fn at(span: Span, message: impl Into<String>) -> Self {
-        Self {
-            span: Some(span),
-            ..Self::nowhere(message)
-        }
+        Self { span: Some(span), ..Self::nowhere(message) }
     }
 
     /// A mistake that has no place in the file.
     pub fn nowhere(message: impl Into<String>) -> Self {
-        Self {
-            span: None,
-            message: message.into(),
-            label: String::new(),
-            notes: Vec::new(),
-            secondary: Vec::new(),
-        }
+        Self { span: None, message: message.into(), label: String::new(), notes: Vec::new(), secondary: Vec::new() }
     }
 
     /// Sets the words beside the underlining.
@@ -81,11 +72,7 @@ impl Mistake {
         self.message = change(&self.message);
         self.label = change(&self.label);
         self.notes = self.notes.iter().map(|note| change(note)).collect();
-        self.secondary = self
-            .secondary
-            .into_iter()
-            .map(|(span, text)| (span, change(&text)))
-            .collect();
+        self.secondary = self.secondary.into_iter().map(|(span, text)| (span, change(&text))).collect();
         self
     }
 }

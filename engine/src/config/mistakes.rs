@@ -23,15 +23,9 @@ pub struct Look {
 
 impl Look {
     /// For pipes and files.
-    pub const PLAIN: Self = Self {
-        colour: false,
-        ascii: false,
-    };
+    pub const PLAIN: Self = Self { colour: false, ascii: false };
     /// For terminals.
-    pub const COLOUR: Self = Self {
-        colour: true,
-        ascii: false,
-    };
+    pub const COLOUR: Self = Self { colour: true, ascii: false };
 }
 
 /// Mistakes in one file, in the order of their places, with the text that they point into.
@@ -51,12 +45,7 @@ impl Mistakes {
 
     /// No mistakes yet; texts of those to come never show a secret.
     pub(super) fn hiding(source: Arc<Source>, secrets: Secrets) -> Self {
-        Self {
-            source,
-            secrets,
-            list: Vec::new(),
-            seen: HashSet::new(),
-        }
+        Self { source, secrets, list: Vec::new(), seen: HashSet::new() }
     }
 
     /// Adds one; what is there already is not said twice.
@@ -86,11 +75,7 @@ impl Mistakes {
 
     /// `value` where there are none.
     pub fn into_result<T>(self, value: T) -> Result<T, Self> {
-        if self.is_empty() {
-            Ok(value)
-        } else {
-            Err(self)
-        }
+        if self.is_empty() { Ok(value) } else { Err(self) }
     }
 
     /// Each drawn with its line underlined, and their number last.
@@ -104,12 +89,7 @@ impl Mistakes {
         let line = |mistake: &Mistake| match mistake.span {
             Some(span) => {
                 let at = self.source.location(span.start);
-                format!(
-                    "{file}:{}:{}: error: {}\n",
-                    at.line,
-                    at.column,
-                    render::printable(&mistake.message)
-                )
+                format!("{file}:{}:{}: error: {}\n", at.line, at.column, render::printable(&mistake.message))
             }
             None => format!("{file}: error: {}\n", render::printable(&mistake.message)),
         };
@@ -145,8 +125,7 @@ impl Extend<Mistake> for Mistakes {
             }
         }
         // Mistakes without a place come first: they are about the command line.
-        self.list
-            .sort_by_key(|mistake| mistake.span.map(|span| span.start));
+        self.list.sort_by_key(|mistake| mistake.span.map(|span| span.start));
     }
 }
 
@@ -176,20 +155,13 @@ mod tests {
         let mut mistakes = Mistakes::new(Arc::new(Source::new("a.yaml", "a: 1\nb: 2\n")));
         assert!(mistakes.clone().into_result(()).is_ok());
         let second = Mistake::at(Span::new(5, 6), "second");
-        mistakes.extend([
-            second.clone(),
-            Mistake::at(Span::new(0, 1), "first"),
-            second,
-        ]);
+        mistakes.extend([second.clone(), Mistake::at(Span::new(0, 1), "first"), second]);
         mistakes.push(Mistake::nowhere("of the command line"));
         assert_eq!(
             mistakes.lines(),
             "a.yaml: error: of the command line\na.yaml:1:1: error: first\na.yaml:2:1: error: second\n"
         );
-        assert_eq!(
-            mistakes.into_result(()).map_err(|mistakes| mistakes.len()),
-            Err(3)
-        );
+        assert_eq!(mistakes.into_result(()).map_err(|mistakes| mistakes.len()), Err(3));
     }
 
     #[test]

@@ -10,15 +10,8 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let allowed = (written.chars().count() / 3).max(1);
     candidates
         .into_iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&written, &candidate.to_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|&(distance, candidate)| {
-            distance <= allowed && distance < candidate.chars().count()
-        })
+        .map(|candidate| (strsim::damerau_levenshtein(&written, &candidate.to_lowercase()), candidate))
+        .filter(|&(distance, candidate)| distance <= allowed && distance < candidate.chars().count())
         .min_by_key(|&(distance, _)| distance)
         .map(|(_, candidate)| candidate)
 }

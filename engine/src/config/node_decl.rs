@@ -74,10 +74,7 @@ impl NodeDecl {
     /// The options as the kind's own type. Enums with values may be written as maps, `{arch: …}`.
     pub fn options<T: DeserializeOwned>(&self) -> Result<T, Mistake> {
         serde_yaml::with::singleton_map_recursive::deserialize(self.with.clone()).map_err(|error| {
-            let message = format!(
-                "the options of `{}` do not fit together: {error}",
-                self.name.value
-            );
+            let message = format!("the options of `{}` do not fit together: {error}", self.name.value);
             Mistake::at(self.key_span_of(&[]), message)
         })
     }
@@ -90,11 +87,9 @@ impl NodeDecl {
         let mut tree = &with.value;
         for step in path {
             let next = match &tree.value {
-                Value::List(items) => step
-                    .parse()
-                    .ok()
-                    .and_then(|index: usize| items.get(index))
-                    .map(|item| (item.span, item)),
+                Value::List(items) => {
+                    step.parse().ok().and_then(|index: usize| items.get(index)).map(|item| (item.span, item))
+                }
                 _ => tree.entry(step).map(|entry| (entry.key.span, &entry.value)),
             };
             let Some((key, value)) = next else { break };
@@ -109,10 +104,7 @@ impl NodeDecl {
 impl fmt::Debug for NodeDecl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("NodeDecl");
-        debug
-            .field("name", &self.name.value)
-            .field("kind", &self.kind.value)
-            .field("from", &self.from);
+        debug.field("name", &self.name.value).field("kind", &self.kind.value).field("from", &self.from);
         debug.finish_non_exhaustive()
     }
 }
@@ -121,18 +113,10 @@ impl Input {
     /// `pixels` or `pixels.rejects`.
     pub(super) fn parse(text: &str, span: Span) -> Result<Self, Mistake> {
         let Some((node, port)) = text.rsplit_once('.') else {
-            return Ok(Self {
-                node: text.to_owned(),
-                port: Port::Rows,
-                span,
-            });
+            return Ok(Self { node: text.to_owned(), port: Port::Rows, span });
         };
         if port == "rejects" {
-            return Ok(Self {
-                node: node.to_owned(),
-                port: Port::Rejects,
-                span,
-            });
+            return Ok(Self { node: node.to_owned(), port: Port::Rejects, span });
         }
         let mistake = Mistake::at(span, format!("`{node}` has no output `{port}`"));
         Err(mistake.label(format!("write `{node}` for its rows, or `{node}.rejects`")))

@@ -25,13 +25,7 @@ pub(super) fn pieces(text: &str) -> Vec<Piece<'_>> {
             (Piece::Dollar, 2)
         } else if let Some(inside) = rest.strip_prefix('{') {
             match inside.find('}') {
-                Some(close) => (
-                    Piece::Reference {
-                        inside: &inside[..close],
-                        at,
-                    },
-                    close + 3,
-                ),
+                Some(close) => (Piece::Reference { inside: &inside[..close], at }, close + 3),
                 None => (Piece::Open { at }, text.len() - at),
             }
         } else {
@@ -64,15 +58,9 @@ mod tests {
     #[test]
     fn references_escapes_and_plain_dollars() {
         let reference = |inside, at| Piece::Reference { inside, at };
-        assert_eq!(
-            pieces("a${b}c"),
-            [Piece::Text("a"), reference("b", 1), Piece::Text("c")]
-        );
+        assert_eq!(pieces("a${b}c"), [Piece::Text("a"), reference("b", 1), Piece::Text("c")]);
         assert_eq!(pieces("$${b}"), [Piece::Dollar, Piece::Text("{b}")]);
-        assert_eq!(
-            pieces("5$ ${env:X}"),
-            [Piece::Text("5$ "), reference("env:X", 3)]
-        );
+        assert_eq!(pieces("5$ ${env:X}"), [Piece::Text("5$ "), reference("env:X", 3)]);
         assert_eq!(pieces("x${"), [Piece::Text("x"), Piece::Open { at: 1 }]);
         assert_eq!(pieces("$$$"), [Piece::Dollar, Piece::Text("$")]);
         assert_eq!(pieces(""), []);

@@ -23,16 +23,8 @@ const WIDEST: usize = 240;
 
 /// All of them, and their number in the last line.
 pub(super) fn mistakes(mistakes: &Mistakes, look: Look) -> String {
-    let chars = if look.ascii {
-        Chars::ascii()
-    } else {
-        Chars::box_drawing()
-    };
-    let config = Config {
-        chars,
-        tab_width: 2,
-        ..Config::default()
-    };
+    let chars = if look.ascii { Chars::ascii() } else { Chars::box_drawing() };
+    let config = Config { chars, tab_width: 2, ..Config::default() };
     let mut bytes = Vec::new();
     for mistake in mistakes.iter().take(MOST_SHOWN) {
         let mut colour;
@@ -73,30 +65,15 @@ fn ascii(text: &str) -> String {
 
 /// `text` without characters that could move the cursor or change the terminal.
 pub(super) fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
-fn draw(
-    writer: &mut dyn WriteStyle,
-    config: &Config,
-    source: &Source,
-    mistake: &Mistake,
-) -> Result<(), Error> {
-    Renderer::new(writer, config).render_header(
-        None,
-        Severity::Error,
-        None,
-        &printable(&mistake.message),
-    )?;
+fn draw(writer: &mut dyn WriteStyle, config: &Config, source: &Source, mistake: &Mistake) -> Result<(), Error> {
+    Renderer::new(writer, config).render_header(None, Severity::Error, None, &printable(&mistake.message))?;
     let mut lines: BTreeMap<usize, Vec<(LabelStyle, Span, String)>> = BTreeMap::new();
     let mut label = |style, span: Span, text: &str| {
         let span = on_first_line(source, span);
-        lines
-            .entry(source.line_of(span.start))
-            .or_default()
-            .push((style, span, printable(text)));
+        lines.entry(source.line_of(span.start)).or_default().push((style, span, printable(text)));
     };
     if let Some(span) = mistake.span {
         label(LabelStyle::Primary, span, &mistake.label);
@@ -111,13 +88,7 @@ fn draw(
         writer.set_source_border()?;
         write!(writer, "{}", config.chars.snippet_start)?;
         writer.reset()?;
-        writeln!(
-            writer,
-            " {}:{}:{}",
-            source.file().display(),
-            at.line,
-            at.column
-        )?;
+        writeln!(writer, " {}:{}:{}", source.file().display(), at.line, at.column)?;
     }
     let mut renderer = Renderer::new(writer, config);
     if mistake.span.is_none() && !mistake.label.is_empty() {
@@ -163,10 +134,7 @@ fn window(source: &Source, line: usize, labels: &[(LabelStyle, Span, String)]) -
     if whole.end - whole.start <= WIDEST {
         return whole;
     }
-    let primary = labels
-        .iter()
-        .find(|(style, ..)| *style == LabelStyle::Primary)
-        .or(labels.first());
+    let primary = labels.iter().find(|(style, ..)| *style == LabelStyle::Primary).or(labels.first());
     let at = primary.map_or(whole.start, |(_, span, _)| span.start);
     let text = source.text();
     let start = floor(text, at.saturating_sub(WIDEST / 2)).max(whole.start);

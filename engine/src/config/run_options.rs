@@ -77,17 +77,12 @@ mod tests {
     #[test]
     fn what_is_given_wins_and_the_rest_stays() {
         let file: RunOptions =
-            serde_yaml::from_str("{limit: 5, device: cpu, threads: {io: 2, rows: 3}}")
-                .expect("options");
-        let given: RunOptions =
-            serde_yaml::from_str("{limit: 7, threads: {rows: 4}}").expect("options");
+            serde_yaml::from_str("{limit: 5, device: cpu, threads: {io: 2, rows: 3}}").expect("options");
+        let given: RunOptions = serde_yaml::from_str("{limit: 7, threads: {rows: 4}}").expect("options");
         let both = file.overridden_by(given);
         assert_eq!(both.limit, Some(7));
         assert_eq!(both.device, Some(Devices::Cpu));
         let threads = both.threads.expect("threads");
-        assert_eq!(
-            (threads.io, threads.rows),
-            (NonZeroUsize::new(2), NonZeroUsize::new(4))
-        );
+        assert_eq!((threads.io, threads.rows), (NonZeroUsize::new(2), NonZeroUsize::new(4)));
     }
 }

@@ -30,9 +30,7 @@ impl Secrets {
 
     /// `text` with every secret in it hidden.
     pub fn redact(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| {
-            text.replace(secret.as_str(), HIDDEN)
-        })
+        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
     }
 }
 
@@ -52,9 +50,6 @@ mod tests {
         for value in ["hunter", "hunter22", "32"] {
             secrets.insert(&Arc::from(value));
         }
-        assert_eq!(
-            secrets.redact("a hunter22 b hunter c 32"),
-            "a *** b *** c 32"
-        );
+        assert_eq!(secrets.redact("a hunter22 b hunter c 32"), "a *** b *** c 32");
     }
 }

@@ -29,14 +29,8 @@ impl Source {
             text.drain(..'\u{feff}'.len_utf8());
         }
         let breaks = text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n');
-        let line_starts = std::iter::once(0)
-            .chain(breaks.map(|(at, _)| at + 1))
-            .collect();
-        Self {
-            file: file.into(),
-            text,
-            line_starts,
-        }
+        let line_starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
+        Self { file: file.into(), text, line_starts }
     }
 
     /// The file's name, as it was given.
@@ -64,23 +58,14 @@ impl Source {
 
     /// The line, from 1, that a byte is on.
     pub(super) fn line_of(&self, byte: usize) -> usize {
-        self.line_starts
-            .partition_point(|&start| start <= byte)
-            .max(1)
+        self.line_starts.partition_point(|&start| start <= byte).max(1)
     }
 
     /// The bytes of a line, from 1, without its line break.
     pub(super) fn line_span(&self, line: usize) -> Span {
         let start = self.line_starts[line - 1];
-        let end = self
-            .line_starts
-            .get(line)
-            .copied()
-            .unwrap_or(self.text.len());
-        Span::new(
-            start,
-            start + self.text[start..end].trim_end_matches(['\n', '\r']).len(),
-        )
+        let end = self.line_starts.get(line).copied().unwrap_or(self.text.len());
+        Span::new(start, start + self.text[start..end].trim_end_matches(['\n', '\r']).len())
     }
 }
 

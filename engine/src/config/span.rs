@@ -14,10 +14,7 @@ pub struct Span {
 impl Span {
     /// The span from `start` up to, not including, `end`.
     pub fn new(start: usize, end: usize) -> Self {
-        Self {
-            start,
-            end: end.max(start),
-        }
+        Self { start, end: end.max(start) }
     }
 
     /// The same as a range of indices.

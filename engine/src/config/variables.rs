@@ -32,25 +32,12 @@ pub(super) struct Variables<'a> {
 
 impl<'a> Variables<'a> {
     /// Reads `vars`, in which a variable may refer to those above it, and puts `--set` in their place.
-    pub fn new(
-        source: &'a Source,
-        vars: Option<&Tree>,
-        overrides: &[(String, String)],
-        env: Environment<'a>,
-    ) -> Self {
+    pub fn new(source: &'a Source, vars: Option<&Tree>, overrides: &[(String, String)], env: Environment<'a>) -> Self {
         let secrets = Secrets::default();
-        let mut variables = Self {
-            source,
-            env,
-            values: IndexMap::new(),
-            n_bytes: 0,
-            secrets,
-            mistakes: Vec::new(),
-        };
+        let mut variables = Self { source, env, values: IndexMap::new(), n_bytes: 0, secrets, mistakes: Vec::new() };
         for Entry { key, value } in vars.and_then(Tree::as_map).unwrap_or_default() {
             if !is_name(key) {
-                let mistake =
-                    Mistake::at(key.span, format!("`{}` cannot name a variable", key.value));
+                let mistake = Mistake::at(key.span, format!("`{}` cannot name a variable", key.value));
                 let label = "letters, digits, `_` and `-`, beginning with a letter";
                 variables.mistakes.push(mistake.label(label));
             }
@@ -77,15 +64,11 @@ impl<'a> Variables<'a> {
     /// What `--set name=text` makes of a variable that the file declares.
     fn given(&mut self, name: &str, text: &str, declared: &Tree) -> Tree {
         let in_quotes = self.source.slice(declared.span).starts_with(['"', '\'']);
-        let text_in_quotes = text
-            .strip_prefix('"')
-            .and_then(|rest| rest.strip_suffix('"'));
+        let text_in_quotes = text.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         let value = match (&declared.value, text_in_quotes) {
             (_, Some(text)) => Value::Scalar(Scalar::Text(text.to_owned())),
             // What the file has in quotes is a text for a reason: `--set label=1` then means the label "1".
-            (Value::Scalar(_), None)
-                if in_quotes && !self.source.slice(declared.span).contains("${") =>
-            {
+            (Value::Scalar(_), None) if in_quotes && !self.source.slice(declared.span).contains("${") => {
                 Value::Scalar(Scalar::Text(text.to_owned()))
             }
             (Value::List(_) | Value::Map(_), None) if text.starts_with(['[', '{']) => {
@@ -102,10 +85,7 @@ impl<'a> Variables<'a> {
         };
         let typed = matches!(&value, Value::Scalar(scalar) if !matches!(scalar, Scalar::Text(_)));
         let mut tree = Tree::new(value, declared.span);
-        tree.origins.push(Origin::Set {
-            name: name.to_owned(),
-            typed,
-        });
+        tree.origins.push(Origin::Set { name: name.to_owned(), typed });
         tree
     }
 
@@ -141,9 +121,7 @@ impl<'a> Variables<'a> {
         }
         match &tree.value {
             Value::List(items) => items.iter().for_each(|item| self.note_secrets(item, key)),
-            Value::Map(entries) => entries
-                .iter()
-                .for_each(|entry| self.note_secrets(&entry.value, Some(&entry.key))),
+            Value::Map(entries) => entries.iter().for_each(|entry| self.note_secrets(&entry.value, Some(&entry.key))),
             Value::Scalar(_) | Value::Wrong => {}
         }
     }
@@ -151,9 +129,7 @@ impl<'a> Variables<'a> {
     fn put_in(&mut self, tree: &mut Tree) {
         match &mut tree.value {
             Value::List(items) => items.iter_mut().for_each(|item| self.put_in(item)),
-            Value::Map(entries) => entries
-                .iter_mut()
-                .for_each(|entry| self.put_in(&mut entry.value)),
+            Value::Map(entries) => entries.iter_mut().for_each(|entry| self.put_in(&mut entry.value)),
             Value::Scalar(Scalar::Text(text)) if text.contains('$') => {
                 let text = std::mem::take(text);
                 *tree = self.expanded(&text, tree.span);
@@ -181,8 +157,7 @@ impl<'a> Variables<'a> {
                 Piece::Dollar => joined.push('$'),
                 Piece::Open { .. } => {
                     let mistake = Mistake::at(places.next().unwrap_or(span), "`${` without a `}`");
-                    self.mistakes
-                        .push(mistake.label("write `$$` for a `$` that stands for itself"));
+                    self.mistakes.push(mistake.label("write `$$` for a `$` that stands for itself"));
                     wrong = true;
                 }
                 Piece::Reference { inside, .. } => {
@@ -191,20 +166,14 @@ impl<'a> Variables<'a> {
                     match &tree.value {
                         Value::Scalar(Scalar::Text(text)) => joined.push_str(text),
                         Value::Scalar(Scalar::Bool(value)) => joined.push_str(&value.to_string()),
-                        Value::Scalar(Scalar::Integer(value)) => {
-                            joined.push_str(&value.to_string())
-                        }
+                        Value::Scalar(Scalar::Integer(value)) => joined.push_str(&value.to_string()),
                         Value::Scalar(Scalar::Number(value)) => joined.push_str(&value.to_string()),
                         Value::Wrong => wrong = true,
                         Value::Scalar(Scalar::Null) | Value::List(_) | Value::Map(_) => {
                             let message = format!("`${{{inside}}}` cannot stand inside a text");
-                            let mistake = Mistake::at(place, message)
-                                .label("only a text, number or boolean can");
-                            self.mistakes.push(
-                                tree.origins
-                                    .iter()
-                                    .fold(mistake, |mistake, origin| origin.tell(mistake)),
-                            );
+                            let mistake = Mistake::at(place, message).label("only a text, number or boolean can");
+                            self.mistakes
+                                .push(tree.origins.iter().fold(mistake, |mistake, origin| origin.tell(mistake)));
                             wrong = true;
                         }
                     }
@@ -234,10 +203,7 @@ impl<'a> Variables<'a> {
             }
             let mut tree = value.clone();
             if tree.origins.is_empty() {
-                tree.origins.push(Origin::Var {
-                    name: name.clone(),
-                    span: value.span,
-                });
+                tree.origins.push(Origin::Var { name: name.clone(), span: value.span });
             }
             return tree;
         }
@@ -254,9 +220,7 @@ impl<'a> Variables<'a> {
         }
         let mistake = mistake.suggest(inside, self.names());
         let mistake = match self.values.is_empty() {
-            true => mistake.note(format!(
-                "there are no `vars` yet: write `vars: {{{inside}: …}}` above `nodes`"
-            )),
+            true => mistake.note(format!("there are no `vars` yet: write `vars: {{{inside}: …}}` above `nodes`")),
             false => mistake.note(self.known()),
         };
         self.mistakes.push(mistake);
@@ -265,17 +229,12 @@ impl<'a> Variables<'a> {
 
     fn environment(&mut self, name: &str, place: Span) -> Tree {
         let Some(text) = (self.env)(name) else {
-            let mistake = Mistake::at(
-                place,
-                format!("the environment variable `{name}` is not set"),
-            );
+            let mistake = Mistake::at(place, format!("the environment variable `{name}` is not set"));
             self.mistakes.push(mistake.label("set it before the run"));
             return Tree::new(Value::Wrong, place);
         };
         let mut tree = Tree::scalar(plain_scalar(&text), place);
-        tree.origins.push(Origin::Env {
-            name: name.to_owned(),
-        });
+        tree.origins.push(Origin::Env { name: name.to_owned() });
         tree.from_env.push(Arc::from(text));
         tree
     }
@@ -290,23 +249,13 @@ impl<'a> Variables<'a> {
         };
         let raw = self.source.slice(span);
         let written = pieces(raw);
-        let same = written
-            .iter()
-            .filter_map(inside)
-            .eq(read.iter().filter_map(inside));
+        let same = written.iter().filter_map(inside).eq(read.iter().filter_map(inside));
         let place = |piece: &Piece<'_>| match piece {
-            Piece::Reference { inside, at } => Some(Span::new(
-                span.start + at,
-                span.start + at + inside.len() + 3,
-            )),
+            Piece::Reference { inside, at } => Some(Span::new(span.start + at, span.start + at + inside.len() + 3)),
             Piece::Open { at } => Some(Span::new(span.start + at, span.start + at + 2)),
             _ => None,
         };
-        if same {
-            written.iter().filter_map(place).collect()
-        } else {
-            Vec::new()
-        }
+        if same { written.iter().filter_map(place).collect() } else { Vec::new() }
     }
 }
 
@@ -322,9 +271,7 @@ impl Origin {
                     false => mistake,
                 }
             }
-            Self::Env { name } => {
-                mistake.note(format!("`${{env:{name}}}` is read from the environment"))
-            }
+            Self::Env { name } => mistake.note(format!("`${{env:{name}}}` is read from the environment")),
         }
     }
 }

@@ -179,7 +179,9 @@ impl<'a> RowMut<'a> {
 
     /// Writes a list of `n_items` records; `record` writes one into the outputs of its own `RowMut`.
     pub fn list(&mut self, output: usize, n_items: usize, mut record: impl FnMut(usize, &mut RowMut<'_>)) {
-        let ColumnBuilder::List(_, items, ends) = &mut self.builders[output] else { panic!("output {output} is no list") };
+        let ColumnBuilder::List(_, items, ends) = &mut self.builders[output] else {
+            panic!("output {output} is no list")
+        };
         let mut item = RowMut { builders: items, alloc: self.alloc };
         (0..n_items).for_each(|item_idx| record(item_idx, &mut item));
         let n_before = ends.last().copied().unwrap_or(0);

@@ -114,7 +114,9 @@ impl Column {
     /// Rows of `range`, sharing the values.
     pub fn slice(&self, range: Range<usize>) -> Column {
         match self {
-            Column::Text(column) => Column::Text(TextColumn { text: column.text.clone(), ends: column.ends.slice(range) }),
+            Column::Text(column) => {
+                Column::Text(TextColumn { text: column.text.clone(), ends: column.ends.slice(range) })
+            }
             Column::Bytes(values) => Column::Bytes(values.slice(range)),
             Column::Int(values) => Column::Int(values.slice(range)),
             Column::Float(values) => Column::Float(values.slice(range)),

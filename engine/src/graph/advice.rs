@@ -9,7 +9,12 @@ use crate::config::{Mistake, Mistakes};
 use crate::node::{Advice, SpecError};
 
 /// For each node that asks: the advice of those behind it.
-pub(super) fn collect(drafts: &[Draft<'_>], dag: &Dag, base: &Path, mistakes: &mut Mistakes) -> BTreeMap<usize, Advice> {
+pub(super) fn collect(
+    drafts: &[Draft<'_>],
+    dag: &Dag,
+    base: &Path,
+    mistakes: &mut Mistakes,
+) -> BTreeMap<usize, Advice> {
     let mut collected = BTreeMap::new();
     for (node_idx, draft) in drafts.iter().enumerate() {
         if !draft.node.asks_advice() {
@@ -30,7 +35,11 @@ pub(super) fn collect(drafts: &[Draft<'_>], dag: &Dag, base: &Path, mistakes: &m
     collected
 }
 
-fn of_descendants(drafts: &[Draft<'_>], below: &[usize], base: &Path) -> Result<Advice, Option<(String, &'static str)>> {
+fn of_descendants(
+    drafts: &[Draft<'_>],
+    below: &[usize],
+    base: &Path,
+) -> Result<Advice, Option<(String, &'static str)>> {
     let mut found: Option<(&str, Advice)> = None;
     for &node_idx in below {
         let given = match drafts[node_idx].node.advice(base) {
@@ -50,6 +59,7 @@ fn of_descendants(drafts: &[Draft<'_>], below: &[usize], base: &Path) -> Result<
             }
         }
     }
-    let nothing = || Some(("there is no model behind it to take the preset from".to_owned(), "say what it should do instead"));
+    let nothing =
+        || Some(("there is no model behind it to take the preset from".to_owned(), "say what it should do instead"));
     found.map(|(_, advice)| advice).ok_or_else(nothing)
 }

@@ -138,10 +138,14 @@ fn drafts<'a>(document: &'a Document, kinds: &Kinds<'_>, edges: Vec<Vec<Edge>>) 
     let sizes: Vec<_> = (0..document.nodes.len()).map(needs_batch).collect();
     // Where each node of the document comes to stand: after the implicit nodes before it and its own.
     let mut n_implicit = 0;
-    let place: Vec<_> = sizes.iter().enumerate().map(|(node_idx, size)| {
-        n_implicit += usize::from(size.is_some());
-        node_idx + n_implicit
-    }).collect();
+    let place: Vec<_> = sizes
+        .iter()
+        .enumerate()
+        .map(|(node_idx, size)| {
+            n_implicit += usize::from(size.is_some());
+            node_idx + n_implicit
+        })
+        .collect();
     let mut drafts = Vec::with_capacity(document.nodes.len() + n_implicit);
     for (node_idx, (decl, size)) in document.nodes.iter().zip(sizes).enumerate() {
         let (kind, node) = kinds.nodes[node_idx].clone().expect("nodes with mistaken options were told before");
@@ -173,8 +177,12 @@ fn check_order(drafts: &[Draft<'_>], dag: &Dag, mistakes: &mut Mistakes) {
         if draft.decl.ordered || draft.written == Written::Implicit {
             continue;
         }
-        if let Some(&merging) = dag.descendants(node_idx).iter().find(|&&below| drafts[below].merge() != Merge::Single) {
-            let message = format!("`{}` has `ordered: false`, and `{}` merges rows by their order", draft.name, drafts[merging].name);
+        if let Some(&merging) = dag.descendants(node_idx).iter().find(|&&below| drafts[below].merge() != Merge::Single)
+        {
+            let message = format!(
+                "`{}` has `ordered: false`, and `{}` merges rows by their order",
+                draft.name, drafts[merging].name
+            );
             mistakes.push(Mistake::at(draft.decl.name.span, message).label("leave `ordered` out"));
         }
     }
@@ -188,7 +196,11 @@ fn assemble(
     sources: &BTreeMap<usize, u32>,
 ) -> Vec<GraphNode> {
     let nodes = drafts.into_iter().zip(types).zip(origins).enumerate().map(|(node_idx, ((draft, typed), origins))| {
-        let typed = typed.unwrap_or(typing::Typed { schemas: Vec::new(), spec: NodeSpec::default(), output: Schema::default() });
+        let typed = typed.unwrap_or(typing::Typed {
+            schemas: Vec::new(),
+            spec: NodeSpec::default(),
+            output: Schema::default(),
+        });
         GraphNode {
             merge: draft.merge(),
             on_error: if draft.written == Written::Explicit { draft.decl.on_error } else { OnError::Reject },

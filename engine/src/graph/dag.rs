@@ -29,8 +29,11 @@ impl Dag {
         }
         // petgraph's order is one of many; ours is the one nearest to the order of the file.
         let n = self.graph.node_count();
-        let mut missing: Vec<_> =
-            self.graph.node_indices().map(|node| self.graph.neighbors_directed(node, petgraph::Incoming).count()).collect();
+        let mut missing: Vec<_> = self
+            .graph
+            .node_indices()
+            .map(|node| self.graph.neighbors_directed(node, petgraph::Incoming).count())
+            .collect();
         let mut order = Vec::with_capacity(n);
         let mut ready: std::collections::BTreeSet<_> = (0..n).filter(|&node| missing[node] == 0).collect();
         while let Some(node) = ready.pop_first() {

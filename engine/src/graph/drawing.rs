@@ -1,8 +1,8 @@
 //! The graph as a [`Picture`].
 
 use super::graph::{Graph, GraphNode, Written};
-use super::render::{EdgeKind, Origin, Picture, PictureEdge, PictureNode, Role as Colour};
 use super::reject_schema;
+use super::render::{EdgeKind, Origin, Picture, PictureEdge, PictureNode, Role as Colour};
 use crate::config::Port;
 use crate::node::Role;
 
@@ -16,7 +16,12 @@ impl Graph {
                     Port::Rows => (columns(self.nodes[edge.from].output.fields.iter()), EdgeKind::Rows),
                     Port::Rejects => (columns(reject_schema(edge.from).fields.iter()), EdgeKind::Rejects),
                 };
-                PictureEdge { from: self.nodes[edge.from].name.clone(), to: node.name.clone(), label: label.join(", "), carries }
+                PictureEdge {
+                    from: self.nodes[edge.from].name.clone(),
+                    to: node.name.clone(),
+                    label: label.join(", "),
+                    carries,
+                }
             })
         });
         Picture { title: self.name.clone(), nodes, edges: edges.collect() }
@@ -24,9 +29,13 @@ impl Graph {
 
     fn picture_node(&self, node: &GraphNode) -> PictureNode {
         let made = node.output.fields.iter().filter(|field| {
-            node.kind.role() == Role::Batch || node.source.is_some() || node.spec.outputs.iter().any(|output| {
-                output.field == **field && output.from == crate::node::From::New
-            })
+            node.kind.role() == Role::Batch
+                || node.source.is_some()
+                || node
+                    .spec
+                    .outputs
+                    .iter()
+                    .any(|output| output.field == **field && output.from == crate::node::From::New)
         });
         PictureNode {
             name: node.name.clone(),

@@ -114,10 +114,14 @@ impl Graph {
 
     /// The sources whose rows, or whose rejects, reach the output of node `node_idx`: their numbers.
     pub fn sources_of(&self, node_idx: usize) -> Vec<u32> {
-        let mut sources: Vec<_> = self.nodes[node_idx].origins.keys().flat_map(|origin| match *origin {
-            RowOrigin::Source(source) => vec![source],
-            RowOrigin::Rejects(node_idx) => self.sources_of(node_idx),
-        }).collect();
+        let mut sources: Vec<_> = self.nodes[node_idx]
+            .origins
+            .keys()
+            .flat_map(|origin| match *origin {
+                RowOrigin::Source(source) => vec![source],
+                RowOrigin::Rejects(node_idx) => self.sources_of(node_idx),
+            })
+            .collect();
         sources.sort_unstable();
         sources.dedup();
         sources
@@ -135,8 +139,9 @@ impl Graph {
 
     /// `text` with secrets made unreadable.
     pub fn redact(&self, text: &str) -> String {
-        self.secrets.iter().filter(|secret| !secret.is_empty()).fold(text.to_owned(), |text, secret| {
-            text.replace(secret.as_str(), "***")
-        })
+        self.secrets
+            .iter()
+            .filter(|secret| !secret.is_empty())
+            .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "***"))
     }
 }

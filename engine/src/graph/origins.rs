@@ -25,7 +25,8 @@ pub(super) fn number_sources(drafts: &[Draft<'_>], dag: &Dag, mistakes: &mut Mis
     for draft in drafts.iter().filter(|draft| draft.inputs.len() > 1) {
         let mut earlier: Vec<usize> = Vec::new();
         for edge in &draft.inputs {
-            let fresh: Vec<_> = sources_above(edge.from).into_iter().filter(|source| !earlier.contains(source)).collect();
+            let fresh: Vec<_> =
+                sources_above(edge.from).into_iter().filter(|source| !earlier.contains(source)).collect();
             precedence.extend(earlier.iter().flat_map(|&before| fresh.iter().map(move |&after| (before, after))));
             earlier.extend(fresh);
         }
@@ -33,7 +34,8 @@ pub(super) fn number_sources(drafts: &[Draft<'_>], dag: &Dag, mistakes: &mut Mis
     let order = Dag::new(sources.len(), precedence).order().unwrap_or_else(|cycles| {
         let names: Vec<_> = cycles[0].iter().map(|&rank| format!("`{}`", drafts[sources[rank]].name)).collect();
         let involved = drafts.iter().find(|draft| draft.inputs.len() > 1 && draft.decl.from.is_some());
-        let span = involved.map_or(drafts[0].decl.name.span, |draft| draft.decl.from.as_ref().expect("it was just seen")[0].span);
+        let span = involved
+            .map_or(drafts[0].decl.name.span, |draft| draft.decl.from.as_ref().expect("it was just seen")[0].span);
         let message = format!("nodes read {} in opposite orders", names.join(" and "));
         mistakes.push(Mistake::at(span, message).label("name them in the same order everywhere"));
         (0..sources.len()).collect()
@@ -75,7 +77,9 @@ pub(super) fn trace(
 }
 
 fn check_join(draft: &Draft<'_>, inputs: &[BTreeMap<RowOrigin, u32>], drafts: &[Draft<'_>], mistakes: &mut Mistakes) {
-    let span = |input_idx: usize| draft.decl.from.as_ref().and_then(|from| from.get(input_idx)).map_or(draft.decl.name.span, |from| from.span);
+    let span = |input_idx: usize| {
+        draft.decl.from.as_ref().and_then(|from| from.get(input_idx)).map_or(draft.decl.name.span, |from| from.span)
+    };
     for (input_idx, input) in inputs.iter().enumerate() {
         let name = &drafts[draft.inputs[input_idx].from].name;
         if input.values().any(|&times| times > 1) {
@@ -83,7 +87,8 @@ fn check_join(draft: &Draft<'_>, inputs: &[BTreeMap<RowOrigin, u32>], drafts: &[
             mistakes.push(Mistake::at(span(input_idx), message).label("join before the union"));
         } else if !input.keys().eq(inputs[0].keys()) {
             let first = &drafts[draft.inputs[0].from].name;
-            let message = format!("`{}` joins `{first}` and `{name}`, whose rows come from different sources", draft.name);
+            let message =
+                format!("`{}` joins `{first}` and `{name}`, whose rows come from different sources", draft.name);
             mistakes.push(Mistake::at(span(input_idx), message).label("a join needs branches of the same sources"));
         }
     }

@@ -7,16 +7,22 @@ use crate::config::{Mistake, Mistakes};
 
 /// Checks the paths of all nodes against each other.
 pub(super) fn check(drafts: &[Draft<'_>], base: &Path, mistakes: &mut Mistakes) {
-    let written: Vec<_> = drafts.iter().enumerate().flat_map(|(node_idx, draft)| {
-        draft.node.writes(base).into_iter().map(move |path| (node_idx, normal(&path)))
-    }).collect();
+    let written: Vec<_> = drafts
+        .iter()
+        .enumerate()
+        .flat_map(|(node_idx, draft)| draft.node.writes(base).into_iter().map(move |path| (node_idx, normal(&path))))
+        .collect();
     for (position, (node_idx, path)) in written.iter().enumerate() {
         let draft = &drafts[*node_idx];
         let span = draft.decl.span_of(&["path"]);
-        if let Some((other, _)) = written[..position].iter().find(|(other, earlier)| earlier == path && other != node_idx) {
+        if let Some((other, _)) =
+            written[..position].iter().find(|(other, earlier)| earlier == path && other != node_idx)
+        {
             let message = format!("`{}` and `{}` write the same file", drafts[*other].name, draft.name);
             mistakes.push(
-                Mistake::at(span, message).label("give it another path").also(drafts[*other].decl.span_of(&["path"]), "written here too"),
+                Mistake::at(span, message)
+                    .label("give it another path")
+                    .also(drafts[*other].decl.span_of(&["path"]), "written here too"),
             );
         }
         if let Some(reader) = drafts.iter().find(|reader| reader.node.reads(base, path)) {

@@ -29,7 +29,8 @@ fn from_above(document: &Document, kinds: &Kinds<'_>, node_idx: usize, mistakes:
         return Vec::new();
     };
     if kinds.role(above) == Role::Sink {
-        let message = format!("`{}` would read `{}`, which is a sink", decl.name.value, document.nodes[above].name.value);
+        let message =
+            format!("`{}` would read `{}`, which is a sink", decl.name.value, document.nodes[above].name.value);
         mistakes.push(Mistake::at(decl.name.span, message).label("say with `from` what it reads"));
         return Vec::new();
     }
@@ -41,13 +42,16 @@ fn from_written(document: &Document, kinds: &Kinds<'_>, node_idx: usize, mistake
     let inputs = decl.from.as_deref().unwrap_or_default();
     if kinds.role(node_idx) == Role::Source {
         let span = inputs.first().map_or(decl.name.span, |input| input.span);
-        mistakes.push(Mistake::at(span, format!("`{}` is a source and reads no node", decl.name.value)).label("remove `from`"));
+        mistakes.push(
+            Mistake::at(span, format!("`{}` is a source and reads no node", decl.name.value)).label("remove `from`"),
+        );
         return Vec::new();
     }
     let mut edges = Vec::new();
     for input in inputs {
         let Some(from) = document.nodes.iter().position(|other| other.name.value == input.node) else {
-            let names = || document.nodes.iter().map(|other| other.name.value.as_str()).filter(|name| *name != decl.name.value);
+            let names =
+                || document.nodes.iter().map(|other| other.name.value.as_str()).filter(|name| *name != decl.name.value);
             let mistake = Mistake::at(input.span, format!("node `{}` does not exist", input.node));
             mistakes.push(mistake.suggest(&input.node, names()).note(format!("nodes: {}", list(names()))));
             continue;
@@ -105,11 +109,14 @@ fn is_wanted(document: &Document, decl: &NodeDecl) -> bool {
 pub(super) fn check_cycles(document: &Document, cycles: &[Vec<usize>], mistakes: &mut Mistakes) {
     for cycle in cycles {
         let first = cycle[0];
-        let names: Vec<_> = cycle.iter().map(|&node_idx| format!("`{}`", document.nodes[node_idx].name.value)).collect();
+        let names: Vec<_> =
+            cycle.iter().map(|&node_idx| format!("`{}`", document.nodes[node_idx].name.value)).collect();
         let decl = &document.nodes[first];
-        let back = decl.from.iter().flatten().find(|input| {
-            cycle.iter().any(|&node_idx| document.nodes[node_idx].name.value == input.node)
-        });
+        let back = decl
+            .from
+            .iter()
+            .flatten()
+            .find(|input| cycle.iter().any(|&node_idx| document.nodes[node_idx].name.value == input.node));
         let span = back.map_or(decl.name.span, |input| input.span);
         let message = match cycle.len() {
             1 => format!("{} reads itself", names[0]),

@@ -58,8 +58,15 @@ pub(super) fn check(
 
 /// The columns of `node.rejects`.
 pub(crate) fn reject_schema(node_idx: usize) -> Schema {
-    let columns = [("id", Role::Id), ("uri", Role::Uri), ("node", Role::Result), ("code", Role::Result), ("message", Role::Result)];
-    let fields = columns.map(|(name, role)| Field { origin: Some(node_idx), ..Field::new(name, ColumnType::Text, role) });
+    let columns = [
+        ("id", Role::Id),
+        ("uri", Role::Uri),
+        ("node", Role::Result),
+        ("code", Role::Result),
+        ("message", Role::Result),
+    ];
+    let fields =
+        columns.map(|(name, role)| Field { origin: Some(node_idx), ..Field::new(name, ColumnType::Text, role) });
     Schema { fields: fields.into(), batch: None }
 }
 
@@ -75,9 +82,16 @@ fn merge(drafts: &[Draft<'_>], node_idx: usize, inputs: Vec<Schema>, mistakes: &
         if !merged.same_columns(input) {
             let names = [draft.inputs[0], draft.inputs[input_idx]].map(|edge| &drafts[edge.from].name);
             let message = format!("`{}` reads nodes that give different columns", draft.name);
-            let span = draft.decl.from.as_ref().and_then(|from| from.get(input_idx)).map_or(draft.decl.name.span, |from| from.span);
+            let span = draft
+                .decl
+                .from
+                .as_ref()
+                .and_then(|from| from.get(input_idx))
+                .map_or(draft.decl.name.span, |from| from.span);
             let mistake = Mistake::at(span, message).label("a union needs equal names and types in the same order");
-            mistakes.push(mistake.note(format!("`{}` gives {merged}", names[0])).note(format!("`{}` gives {input}", names[1])));
+            mistakes.push(
+                mistake.note(format!("`{}` gives {merged}", names[0])).note(format!("`{}` gives {input}", names[1])),
+            );
             return None;
         }
         for (field, other) in merged.fields.iter_mut().zip(&input.fields) {

@@ -22,4 +22,6 @@ pub use kind::{Advice, NodeKind, Role};
 pub use model::{LoadModel, Model, ModelError};
 pub use registry::{Kind, KindRef, Node, Registry};
 pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};
-pub use stage::{Count, Fetch, Fold, InferStage, Item, List, Published, RowMap, Sink, SinkPos, SourceStage, Stage};
+pub use stage::{
+    Count, Fetch, Fold, InferStage, Item, List, Padding, Published, RowMap, Sink, SinkPos, SourceStage, Stage,
+};

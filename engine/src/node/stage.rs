@@ -116,8 +116,17 @@ pub struct InferStage {
     pub model: Arc<dyn LoadModel>,
     /// The indices of the columns that are its inputs.
     pub inputs: Vec<usize>,
-    /// The device that the node asks for: `auto`, `cpu`, `cuda`, `cuda:1`.
-    pub device: Option<String>,
+    /// Whether part batches are filled up.
+    pub padding: Padding,
+}
+
+/// What a part batch needs so that a row's bits do not depend on its batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// It is computed at the planned number of rows: the model's kernels sum in another order for another number.
+    ToPlan,
+    /// Nothing: the model computes each row by itself.
+    None,
 }
 
 /// How far a sink has come: enough to go on from there.

@@ -16,7 +16,7 @@ use super::shared::{Me, Names};
 use super::stats::NodeStats;
 use super::window::Window;
 use crate::data::{Batch, Column, Reject, RejectRow, RowPos, Tensor, code};
-use crate::node::{Fault, ModelError};
+use crate::node::{Fault, ModelError, Padding};
 use crate::worker::{Done, Executor, Job, JobError, JobId};
 
 /// A stage that runs a model.
@@ -24,6 +24,7 @@ pub(super) struct Inferring {
     pub(super) me: Me,
     /// The columns that are the model's inputs.
     pub(super) columns: Vec<usize>,
+    pub(super) padding: Padding,
     pub(super) input: Receiver<Message>,
     pub(super) outlets: Outlets,
 }
@@ -100,7 +101,12 @@ impl Inferring {
         };
         self.me.stats.queue.store(self.input.len(), Ordering::Relaxed);
         let Some(batch) = message.batch else {
-            state.window.pass(Computed { batch: None, passed: message.rejects, rejects: Vec::new(), upto: message.upto });
+            state.window.pass(Computed {
+                batch: None,
+                passed: message.rejects,
+                rejects: Vec::new(),
+                upto: message.upto,
+            });
             return Ok(());
         };
         let n_rows = batch.n_rows();
@@ -114,10 +120,12 @@ impl Inferring {
         Ok(())
     }
 
-    /// The model's inputs for some rows, padded to the planned rows: a row's bits must not depend on its batch, and
-    /// kernels compute in another order for another number of rows.
+    /// The model's inputs for some rows, padded to the planned number where the model needs it.
     fn inputs(&self, batch: &Batch, rows: std::ops::Range<usize>, executor: &dyn Executor) -> Vec<Tensor> {
-        let planned = self.me.node().schemas[0].batch.unwrap_or(rows.len()).max(rows.len());
+        let planned = match self.padding {
+            Padding::ToPlan => self.me.node().schemas[0].batch.unwrap_or(rows.len()).max(rows.len()),
+            Padding::None => rows.len(),
+        };
         let inputs = self.columns.iter().map(|&column| match &batch.columns()[column] {
             Column::Dense(tensor) if rows == (0..tensor.n_rows()) => {
                 tensor.padded(planned).unwrap_or_else(|| copy_padded(tensor, planned, executor))
@@ -196,7 +204,9 @@ impl UnderWay {
     fn refuse(&mut self, row_idx: usize, error: &JobError) {
         let code = match error {
             JobError::Panicked(_) => code::PANIC,
-            JobError::Model(ModelError::OutOfMemory(_) | ModelError::Failed(_)) | JobError::Rows { .. } | JobError::Cancelled => code::MODEL,
+            JobError::Model(ModelError::OutOfMemory(_) | ModelError::Failed(_))
+            | JobError::Rows { .. }
+            | JobError::Cancelled => code::MODEL,
         };
         self.set(row_idx, Err(Reject::new(code, error.to_string())));
     }

@@ -78,7 +78,10 @@ impl Merging {
 
     /// Reads one message from any branch that may be read.
     fn read(&mut self, frontier: RowPos) -> Step {
-        let readable: Vec<_> = self.branches.iter().enumerate()
+        let readable: Vec<_> = self
+            .branches
+            .iter()
+            .enumerate()
             .filter(|(_, branch)| !branch.ended && (branch.upto == frontier || branch.upto.source == frontier.source))
             .map(|(branch_idx, _)| branch_idx)
             .collect();
@@ -157,9 +160,11 @@ impl Merging {
         let bound = heads.get(1).copied();
         let branch = &mut self.branches[branch_idx];
         let batch = branch.batches.pop_front()?;
-        let n_rows = batch.positions().iter().take_while(|&&pos| {
-            pos < frontier && bound.is_none_or(|other| (pos, branch_idx) < other)
-        }).count();
+        let n_rows = batch
+            .positions()
+            .iter()
+            .take_while(|&&pos| pos < frontier && bound.is_none_or(|other| (pos, branch_idx) < other))
+            .count();
         if n_rows < batch.n_rows() {
             branch.batches.push_front(batch.slice(n_rows..batch.n_rows()));
         }
@@ -212,7 +217,10 @@ fn only(part: &Batch, positions: &[RowPos]) -> Batch {
     if part.n_rows() == positions.len() {
         return part.clone();
     }
-    let indices: Vec<_> = part.positions().iter().enumerate()
+    let indices: Vec<_> = part
+        .positions()
+        .iter()
+        .enumerate()
         .filter(|(_, pos)| positions.binary_search(pos).is_ok())
         .map(|(row_idx, _)| row_idx)
         .collect();

@@ -10,6 +10,7 @@
 //! This module knows no kind of node, no model and no file format.
 
 mod accounting;
+mod ending;
 mod exit;
 mod fold;
 mod infer;
@@ -32,7 +33,7 @@ mod verdict;
 mod window;
 
 pub use exit::Exit;
-pub use report::{NodeReport, OutputReport, Outcome, RejectReport, Report, SinkAccount};
+pub use report::{NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount};
 pub use running::Running;
 pub use stats::{NodeStats, RunStats, Shares};
 pub use verdict::Verdict;

@@ -24,7 +24,13 @@ impl Outlets {
     }
 
     /// Sends rows, the rejects of nodes before (`passed`) and this node's (`own`), and the new watermark.
-    pub(super) fn emit(&mut self, batch: Option<Batch>, passed: Vec<Arc<RejectRow>>, own: Vec<Arc<RejectRow>>, upto: RowPos) -> Step {
+    pub(super) fn emit(
+        &mut self,
+        batch: Option<Batch>,
+        passed: Vec<Arc<RejectRow>>,
+        own: Vec<Arc<RejectRow>>,
+        upto: RowPos,
+    ) -> Step {
         let batch = batch.filter(|batch| batch.n_rows() > 0);
         if batch.is_none() && passed.is_empty() && own.is_empty() && upto == self.sent_upto {
             return Ok(());

@@ -50,7 +50,11 @@ impl ThreadPools {
                 .map(Arc::new)
                 .map_err(|error| Fault::transient(format!("cannot start {threads} threads: {error}")))
         };
-        Ok(ThreadPools { io: io_pool(sizes.io)?, rows: Spawner::Rows(pool("rows", sizes.rows)?), model: pool("model", sizes.model)? })
+        Ok(ThreadPools {
+            io: io_pool(sizes.io)?,
+            rows: Spawner::Rows(pool("rows", sizes.rows)?),
+            model: pool("model", sizes.model)?,
+        })
     }
 }
 

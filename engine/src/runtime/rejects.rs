@@ -55,7 +55,13 @@ impl RejectLog {
     }
 
     /// Sink number `sink` has passed `upto`, and these rejects have reached it.
-    pub(super) fn advance(&self, sink: usize, upto: RowPos, rejects: Vec<Arc<RejectRow>>, stats: &RunStats) -> Result<(), Fault> {
+    pub(super) fn advance(
+        &self,
+        sink: usize,
+        upto: RowPos,
+        rejects: Vec<Arc<RejectRow>>,
+        stats: &RunStats,
+    ) -> Result<(), Fault> {
         let mut state = self.lock();
         state.upto[sink] = upto;
         for reject in rejects {
@@ -114,7 +120,9 @@ impl RejectLog {
         let mut state = self.lock();
         let partial = self.partial();
         if let Some(file) = &mut state.file {
-            file.flush().and_then(|()| file.get_ref().sync_all()).map_err(|error| Fault::io("write", &partial, &error))?;
+            file.flush()
+                .and_then(|()| file.get_ref().sync_all())
+                .map_err(|error| Fault::io("write", &partial, &error))?;
         }
         self.check_limit(state.n_written, Some(total))?;
         Ok(RejectCounts { total: state.n_written, by_code: state.by_code.clone(), by_node: state.by_node.clone() })
@@ -137,7 +145,9 @@ impl RejectLog {
         }
         fs::rename(self.partial(), &self.path).map_err(|error| Fault::io("rename to", &self.path, &error))?;
         if let Some(folder) = self.path.parent() {
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Fault::io("sync", folder, &error))?;
+            File::open(folder)
+                .and_then(|folder| folder.sync_all())
+                .map_err(|error| Fault::io("sync", folder, &error))?;
         }
         Ok(Some(self.path.clone()))
     }

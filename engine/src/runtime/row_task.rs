@@ -56,7 +56,8 @@ impl Task for RowTask {
             return Ok(Grain { batch: Some(project(&self.me.node().spec, &[&rows], Vec::new())), rejects: Vec::new() });
         };
         let mapped = map_rows(&rows, &self.new_types, &*self.alloc, |row_idx, out| map.map_row(rows.row(row_idx), out));
-        let rejects = mapped.rejects.into_iter().map(|(row_idx, reject)| self.me.reject(&self.names, &rows, row_idx, reject));
+        let rejects =
+            mapped.rejects.into_iter().map(|(row_idx, reject)| self.me.reject(&self.names, &rows, row_idx, reject));
         let rejects = rejects.collect::<Result<Vec<_>, _>>()?;
         let passed = if rejects.is_empty() { rows } else { rows.take(&mapped.passed) };
         Ok(Grain { batch: Some(project(&self.me.node().spec, &[&passed], mapped.columns)), rejects })
@@ -83,7 +84,10 @@ pub(super) fn map_rows(
         let mut out = RowMut::new(&mut builders, alloc);
         let outcome = catch_unwind(AssertUnwindSafe(|| map(row_idx, &mut out)));
         let outcome = outcome.unwrap_or_else(|panic| {
-            Err(Reject::new(code::PANIC, format!("the code for this row panicked: {}", crate::worker::panic_text(&*panic))))
+            Err(Reject::new(
+                code::PANIC,
+                format!("the code for this row panicked: {}", crate::worker::panic_text(&*panic)),
+            ))
         });
         match outcome {
             Ok(()) => {

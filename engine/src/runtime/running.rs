@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::accounting::expected;
+use super::ending::finish;
 use super::exit::Exit;
 use super::fold::Folding;
 use super::infer::Inferring;
@@ -17,18 +17,17 @@ use super::outlets::Outlets;
 use super::parallel::{Parallel, Task, Waiting};
 use super::pools::{Spawner, ThreadPools};
 use super::queue::{Receiver, Sender, queue};
-use super::rejects::{RejectCounts, RejectLog};
-use super::report::{NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, exit_code};
+use super::rejects::RejectLog;
+use super::report::Report;
 use super::row_task::RowTask;
 use super::shared::{Me, Shared};
 use super::sink::{Sinking, Sunk};
 use super::source::{FetchTask, Lister};
 use super::stats::{RunStats, nanos};
-use super::verdict::Verdict;
 use crate::config::Port;
 use crate::data::{Alloc, HeapPool};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::node::{BuildCx, Cancel, Fault, FaultKind, Role, SourceStage, Stage};
+use crate::node::{BuildCx, Cancel, Fault, Role, SourceStage, Stage};
 use crate::schedule::Plan;
 use crate::worker::Local;
 
@@ -42,7 +41,7 @@ pub struct Running {
 }
 
 /// What to do about a bug.
-const REPORT: &str = "this is a bug in flowgpu: please report it with the pipeline file";
+pub(super) const REPORT: &str = "this is a bug in flowgpu: please report it with the pipeline file";
 
 type Edges<T> = HashMap<(usize, usize), T>;
 
@@ -65,7 +64,15 @@ impl Running {
         for &node_idx in &graph.order {
             built.push((node_idx, build(&graph, node_idx, &alloc, &cancel)?));
         }
-        let mut start = Start { plan: plan.clone(), shared: shared.clone(), pools: pools.clone(), alloc, senders: HashMap::new(), receivers: HashMap::new(), stages: Vec::new() };
+        let mut start = Start {
+            plan: plan.clone(),
+            shared: shared.clone(),
+            pools: pools.clone(),
+            alloc,
+            senders: HashMap::new(),
+            receivers: HashMap::new(),
+            stages: Vec::new(),
+        };
         start.connect();
         for (node_idx, stage) in built {
             start.stage(node_idx, stage)?;
@@ -221,8 +228,11 @@ impl Start {
                 let place = self.plan.placement.iter().find(|place| place.node == node_idx);
                 let instances = place.map_or(1, |place| place.instances);
                 let (name, pool) = (format!("{}/model", node.name), self.pools.model.clone());
-                let inferring = Inferring { me, columns: infer.inputs, input, outlets };
-                let start = move || Ok(Box::new(Local::start(&name, &infer.model, instances, &pool)?) as Box<dyn crate::worker::Executor>);
+                let inferring = Inferring { me, columns: infer.inputs, padding: infer.padding, input, outlets };
+                let start = move || {
+                    Ok(Box::new(Local::start(&name, &infer.model, instances, &pool)?)
+                        as Box<dyn crate::worker::Executor>)
+                };
                 self.spawn(node_idx, &node.name, move || (inferring.run(start), None))
             }
             Stage::Sink(sink) => {
@@ -288,12 +298,18 @@ impl Start {
         self.spawn(node_idx, &node.name, move || (parallel.run(), None))
     }
 
-    fn spawn(&mut self, node_idx: usize, name: &str, stage: impl FnOnce() -> (Exit, Option<Sunk>) + Send + 'static) -> Result<(), Fault> {
+    fn spawn(
+        &mut self,
+        node_idx: usize,
+        name: &str,
+        stage: impl FnOnce() -> (Exit, Option<Sunk>) + Send + 'static,
+    ) -> Result<(), Fault> {
         let shared = self.shared.clone();
         let run = move || {
             let start = Instant::now();
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(stage));
-            let (exit, sunk) = caught.unwrap_or_else(|panic| (Exit::Panicked(crate::worker::panic_text(&*panic)), None));
+            let (exit, sunk) =
+                caught.unwrap_or_else(|panic| (Exit::Panicked(crate::worker::panic_text(&*panic)), None));
             shared.stats.nodes[node_idx].lifetime.store(nanos(start.elapsed()).max(1), Ordering::Relaxed);
             record(&shared, node_idx, exit.clone());
             (node_idx, exit, sunk)
@@ -314,115 +330,5 @@ fn record(shared: &Shared, node_idx: usize, exit: Exit) {
             let fault = Fault::bug(format!("panicked: {text}")).in_node(node);
             shared.fail(fault.help(REPORT));
         }
-    }
-}
-
-/// Publishes or leaves the outputs, and makes the report.
-fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
-    let (graph, stats) = (&plan.graph, &shared.stats);
-    let elapsed = stats.start.elapsed();
-    let rows_in = graph.with_role(Role::Source).filter_map(|node_idx| graph.nodes[node_idx].source).map(|source| stats.listed(source)).sum();
-    let interrupted = stats.stopped_early.load(Ordering::Relaxed);
-    let accounts: Vec<_> = sunk.iter().map(|sunk| SinkAccount {
-        node: graph.nodes[sunk.node_idx].name.clone(),
-        entered: expected(graph, sunk.node_idx, stats),
-        written: stats.nodes[sunk.node_idx].rows_out.load(Ordering::Relaxed),
-        rejected: sunk.rejected,
-    }).collect();
-    if shared.fault().is_none() {
-        if let Some(account) = accounts.iter().find(|account| !account.balances()) {
-            shared.fail(Fault::bug(format!(
-                "{} rows came in, {} were written and {} rejected",
-                account.entered, account.written, account.rejected
-            )).in_node(&account.node).help(REPORT));
-        }
-    }
-    let mut counts = shared.rejects.counts();
-    if shared.fault().is_none() {
-        match shared.rejects.sync(rows_in) {
-            Ok(synced) => counts = synced,
-            Err(fault) => shared.fail(fault),
-        }
-    }
-    let mut reject_path = shared.rejects.unfinished();
-    let mut outputs = Vec::new();
-    if shared.fault().is_none() && !interrupted {
-        match publish(graph, shared, sunk) {
-            Ok((published, path)) => (outputs, reject_path) = (published, path),
-            Err(fault) => shared.fail(fault),
-        }
-    } else {
-        outputs = unfinished(graph, stats, &sunk);
-    }
-    let fault = shared.fault();
-    let outcome = match (&fault, interrupted) {
-        (Some(fault), _) if fault.kind == FaultKind::Closed => Outcome::Done,
-        (Some(_), _) => Outcome::Failed,
-        (None, true) => Outcome::Interrupted,
-        (None, false) => Outcome::Done,
-    };
-    Report {
-        name: graph.name.clone(),
-        outcome,
-        exit_code: exit_code(outcome, fault.as_ref(), counts.total),
-        seconds: elapsed.as_secs_f64(),
-        rows_in,
-        fault,
-        nodes: (0..graph.nodes.len()).map(|node_idx| node_report(plan, stats, node_idx, elapsed)).collect(),
-        outputs,
-        rejects: reject_report(graph, counts, reject_path),
-        accounts,
-        bottleneck: Verdict::of(graph, stats, elapsed),
-    }
-}
-
-fn publish(graph: &Graph, shared: &Shared, sunk: Vec<Sunk>) -> Result<(Vec<OutputReport>, Option<PathBuf>), Fault> {
-    let mut outputs = Vec::new();
-    for Sunk { node_idx, sink, .. } in sunk {
-        let node = graph.nodes[node_idx].name.clone();
-        let published = sink.publish().map_err(|fault| fault.in_node(&node))?;
-        outputs.extend(published.into_iter().map(|output| OutputReport { node: node.clone(), path: output.path, rows: output.rows, bytes: output.bytes }));
-    }
-    Ok((outputs, shared.rejects.publish()?))
-}
-
-fn unfinished(graph: &Graph, stats: &RunStats, sunk: &[Sunk]) -> Vec<OutputReport> {
-    let outputs = sunk.iter().filter_map(|sunk| {
-        let path = sunk.sink.unfinished()?;
-        let bytes = std::fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        let rows = stats.nodes[sunk.node_idx].rows_out.load(Ordering::Relaxed);
-        Some(OutputReport { node: graph.nodes[sunk.node_idx].name.clone(), path: path.display().to_string(), rows, bytes })
-    });
-    outputs.collect()
-}
-
-fn node_report(plan: &Plan, stats: &RunStats, node_idx: usize, elapsed: Duration) -> NodeReport {
-    let (node, figures) = (&plan.graph.nodes[node_idx], &stats.nodes[node_idx]);
-    let rows_out = figures.rows_out.load(Ordering::Relaxed);
-    NodeReport {
-        name: node.name.clone(),
-        kind: node.kind.name().to_owned(),
-        rows_in: figures.rows_in.load(Ordering::Relaxed),
-        rows_out,
-        rejects: figures.rejects.load(Ordering::Relaxed),
-        bytes_out: figures.bytes_out.load(Ordering::Relaxed),
-        rows_per_second: rows_out as f64 / elapsed.as_secs_f64().max(1e-9),
-        work_seconds: figures.work.load(Ordering::Relaxed) as f64 / 1e9,
-        threads: match node.kind.role() {
-            Role::Source => plan.pools.io,
-            Role::Decode | Role::Transform => plan.pools.rows,
-            Role::Infer => plan.pools.model,
-            Role::Batch | Role::Sink => 1,
-        },
-        shares: figures.shares(elapsed),
-    }
-}
-
-fn reject_report(graph: &Graph, counts: RejectCounts, path: Option<PathBuf>) -> RejectReport {
-    RejectReport {
-        total: counts.total,
-        by_code: counts.by_code.into_iter().map(|(code, n)| (code.to_owned(), n)).collect(),
-        by_node: counts.by_node.into_iter().map(|(node_idx, n)| (graph.nodes[node_idx].name.clone(), n)).collect(),
-        path,
     }
 }

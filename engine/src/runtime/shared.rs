@@ -57,7 +57,13 @@ impl Me {
     ///
     /// # Errors
     /// If the node is to end the run instead.
-    pub(super) fn reject(&self, names: &Names, batch: &Batch, row_idx: usize, reject: Reject) -> Result<Arc<RejectRow>, Fault> {
+    pub(super) fn reject(
+        &self,
+        names: &Names,
+        batch: &Batch,
+        row_idx: usize,
+        reject: Reject,
+    ) -> Result<Arc<RejectRow>, Fault> {
         let row = batch.row(row_idx);
         let uri = names.uri.map_or(String::new(), |column| row.text(column).to_owned());
         let id = names.id.map_or_else(|| uri.clone(), |column| row.text(column).to_owned());
@@ -65,7 +71,13 @@ impl Me {
     }
 
     /// The same where the row is not in a batch.
-    pub(super) fn reject_row(&self, pos: RowPos, id: String, uri: String, reject: Reject) -> Result<Arc<RejectRow>, Fault> {
+    pub(super) fn reject_row(
+        &self,
+        pos: RowPos,
+        id: String,
+        uri: String,
+        reject: Reject,
+    ) -> Result<Arc<RejectRow>, Fault> {
         let node = self.node();
         let message = self.shared.graph.redact(&reject.message);
         if node.on_error == OnError::Fail {

@@ -87,9 +87,10 @@ impl RunStats {
 
     /// Rows that all sources will give, if all of them know.
     pub fn total(&self) -> Option<u64> {
-        self.totals.iter().map(|total| total.load(Ordering::Relaxed)).try_fold(0u64, |sum, total| {
-            (total != u64::MAX).then(|| sum.saturating_add(total))
-        })
+        self.totals
+            .iter()
+            .map(|total| total.load(Ordering::Relaxed))
+            .try_fold(0u64, |sum, total| (total != u64::MAX).then(|| sum.saturating_add(total)))
     }
 
     /// Rows that source number `source` has listed.

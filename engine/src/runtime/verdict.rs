@@ -27,7 +27,8 @@ impl Verdict {
     /// behind a bottleneck starves and one before it is blocked.
     pub fn of(graph: &Graph, stats: &RunStats, elapsed: Duration) -> Option<Verdict> {
         let busy = |node_idx: usize| stats.nodes[node_idx].shares(elapsed).busy;
-        let candidates = graph.order.iter().copied().filter(|&node_idx| graph.nodes[node_idx].kind.role() != Role::Batch);
+        let candidates =
+            graph.order.iter().copied().filter(|&node_idx| graph.nodes[node_idx].kind.role() != Role::Batch);
         let node_idx = candidates.max_by(|&a, &b| busy(a).total_cmp(&busy(b)))?;
         let node = &graph.nodes[node_idx];
         Some(Verdict {

@@ -69,11 +69,14 @@ impl Plan {
     /// If a model cannot be placed.
     pub fn make(graph: Arc<Graph>, inventory: &Inventory, policy: &dyn Policy) -> Result<Plan, PlanError> {
         let pools = pools(&graph, inventory);
-        let needs: Vec<_> = graph.with_role(Role::Infer).map(|node| Need {
-            node,
-            name: graph.nodes[node].name.clone(),
-            devices: graph.run.device.clone().unwrap_or(Devices::Auto),
-        }).collect();
+        let needs: Vec<_> = graph
+            .with_role(Role::Infer)
+            .map(|node| Need {
+                node,
+                name: graph.nodes[node].name.clone(),
+                devices: graph.run.device.clone().unwrap_or(Devices::Auto),
+            })
+            .collect();
         let placement = policy.place(&needs, inventory)?;
         let queue_memory = graph.run.queue_memory.map_or(QUEUE_MEMORY.min(inventory.memory / 8), |size| size.bytes());
         let rooms = rooms(&graph, pools, queue_memory);
@@ -95,7 +98,8 @@ fn pools(graph: &Graph, inventory: &Inventory) -> Pools {
 /// Each place where rows can wait gets an equal share of the memory: the queue into each node, and the work under way
 /// in it.
 fn rooms(graph: &Graph, pools: Pools, queue_memory: u64) -> Vec<Room> {
-    let n_places: usize = graph.nodes.iter().map(|node| 1 + node.inputs.len() + usize::from(node.merge == Merge::Union)).sum();
+    let n_places: usize =
+        graph.nodes.iter().map(|node| 1 + node.inputs.len() + usize::from(node.merge == Merge::Union)).sum();
     let share = usize::try_from(queue_memory).unwrap_or(usize::MAX) / n_places.max(1);
     let room = |node: &crate::graph::GraphNode| {
         let threads = if node.kind.role() == Role::Source { pools.io } else { pools.rows };

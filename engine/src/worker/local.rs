@@ -31,7 +31,12 @@ impl Local {
     ///
     /// # Panics
     /// If the system has no thread left.
-    pub fn start(name: &str, model: &Arc<dyn LoadModel>, instances: usize, pool: &Arc<ThreadPool>) -> Result<Self, Fault> {
+    pub fn start(
+        name: &str,
+        model: &Arc<dyn LoadModel>,
+        instances: usize,
+        pool: &Arc<ThreadPool>,
+    ) -> Result<Self, Fault> {
         let (jobs, job_receiver) = unbounded();
         let (done_sender, done) = unbounded();
         let (loaded_sender, loaded) = unbounded();

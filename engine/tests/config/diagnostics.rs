@@ -15,12 +15,8 @@ use super::{env, parse};
 
 fn wrong_files() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/config/wrong");
-    let entries = fs::read_dir(folder)
-        .expect("the folder of wrong files")
-        .map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<PathBuf> = entries
-        .filter(|path| path.extension() == Some(OsStr::new("yaml")))
-        .collect();
+    let entries = fs::read_dir(folder).expect("the folder of wrong files").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension() == Some(OsStr::new("yaml"))).collect();
     files.sort();
     files
 }
@@ -28,22 +24,13 @@ fn wrong_files() -> Vec<PathBuf> {
 fn mistakes_of(file: &Path) -> Mistakes {
     let bytes = fs::read(file).expect("a wrong file");
     let text = String::from_utf8_lossy(&bytes);
-    let set = text
-        .lines()
-        .next()
-        .and_then(|line| line.strip_prefix("# --set "))
-        .unwrap_or("");
-    let overrides: Vec<(String, String)> = set
-        .split_whitespace()
-        .filter_map(|pair| pair.split_once('='))
-        .map(|(k, v)| (k.into(), v.into()))
-        .collect();
+    let set = text.lines().next().and_then(|line| line.strip_prefix("# --set ")).unwrap_or("");
+    let overrides: Vec<(String, String)> =
+        set.split_whitespace().filter_map(|pair| pair.split_once('=')).map(|(k, v)| (k.into(), v.into())).collect();
     let name = Path::new(file.file_name().expect("a name"));
     match std::str::from_utf8(&bytes) {
-        Ok(text) => Document::parse(text, name, &overrides, &env, &Kinds::new())
-            .expect_err(&name.to_string_lossy()),
-        Err(_) => Document::read(file, &overrides, &env, &Kinds::new())
-            .expect_err(&name.to_string_lossy()),
+        Ok(text) => Document::parse(text, name, &overrides, &env, &Kinds::new()).expect_err(&name.to_string_lossy()),
+        Err(_) => Document::read(file, &overrides, &env, &Kinds::new()).expect_err(&name.to_string_lossy()),
     }
 }
 
@@ -76,16 +63,8 @@ fn there_are_enough_wrong_files_and_each_says_where() {
         for (mistake, line) in mistakes.iter().zip(mistakes.lines().lines()) {
             let Some(span) = mistake.span else { continue };
             let at = mistakes.source().location(span.start);
-            let place = format!(
-                "{}:{}:{}",
-                mistakes.source().file().display(),
-                at.line,
-                at.column
-            );
-            assert!(
-                rendered.contains(&format!("{place}\n")),
-                "{place} in {rendered}"
-            );
+            let place = format!("{}:{}:{}", mistakes.source().file().display(), at.line, at.column);
+            assert!(rendered.contains(&format!("{place}\n")), "{place} in {rendered}");
             assert!(line.starts_with(&format!("{place}: error: ")), "{line}");
         }
     }
@@ -93,8 +72,7 @@ fn there_are_enough_wrong_files_and_each_says_where() {
 
 #[test]
 fn the_same_as_json_for_editors() {
-    let mistakes = parse("name: a\nnodes:\n  é: {kind: batch, with: {size: big}}\n")
-        .expect_err("two mistakes");
+    let mistakes = parse("name: a\nnodes:\n  é: {kind: batch, with: {size: big}}\n").expect_err("two mistakes");
     assert_eq!(
         mistakes.to_json()[1],
         json!({
@@ -111,30 +89,20 @@ fn colour_only_where_asked_for_and_ascii_where_needed() {
     assert!(mistakes.render(Look::COLOUR).contains("\u{1b}["));
     let plain = mistakes.render(Look::PLAIN);
     assert!(!plain.contains('\u{1b}') && plain.contains("┌─"), "{plain}");
-    let ascii = mistakes.render(Look {
-        colour: false,
-        ascii: true,
-    });
+    let ascii = mistakes.render(Look { colour: false, ascii: true });
     assert!(ascii.is_ascii(), "{ascii}");
 }
 
 #[test]
 fn control_characters_never_reach_the_terminal() {
-    let mistakes = parse("name: a\nnodes: {\"b\\e[2J\": {kind: \"x\u{7f}\u{9b}2J\"}}\n")
-        .expect_err("mistakes");
+    let mistakes = parse("name: a\nnodes: {\"b\\e[2J\": {kind: \"x\u{7f}\u{9b}2J\"}}\n").expect_err("mistakes");
     let rendered = mistakes.render(Look::PLAIN);
-    assert!(
-        rendered.chars().all(|c| c == '\n' || !c.is_control()),
-        "{rendered:?}"
-    );
+    assert!(rendered.chars().all(|c| c == '\n' || !c.is_control()), "{rendered:?}");
 }
 
 #[test]
 fn a_very_long_line_is_shown_in_part() {
-    let text = format!(
-        "name: a\nnodes: {{b: {{kind: batch, with: {{{}sise: 1}}}}}}\n",
-        "size: 1, ".repeat(500)
-    );
+    let text = format!("name: a\nnodes: {{b: {{kind: batch, with: {{{}sise: 1}}}}}}\n", "size: 1, ".repeat(500));
     let rendered = parse(&text).expect_err("mistakes").render(Look::PLAIN);
     let longest = rendered.lines().map(str::len).max().expect("lines");
     assert!(longest < 400, "{longest}");
@@ -146,10 +114,7 @@ fn check(marked: &str, message: &str) {
     let start = marked.find('«').expect("the beginning");
     let end = marked.find('»').expect("the end") - '«'.len_utf8();
     let mistakes = parse(&marked.replace(['«', '»'], "")).expect_err(message);
-    let spans: Vec<_> = mistakes
-        .iter()
-        .map(|mistake| mistake.span.map(|span| (span.start, span.end)))
-        .collect();
+    let spans: Vec<_> = mistakes.iter().map(|mistake| mistake.span.map(|span| (span.start, span.end))).collect();
     assert_eq!(spans, [Some((start, end))], "{mistakes}");
     assert!(mistakes.lines().contains(message), "{mistakes}");
 }
@@ -159,59 +124,24 @@ fn places_are_exact_to_the_byte() {
     let node = |text: &str| format!("name: a\nnodes:\n  ok: {{kind: decode.image}}\n  {text}\n");
     let batch = |text: &str| node(&format!("b: {{kind: batch, with: {{size: 1, {text}}}}}"));
     check(&batch("«sise»: 2"), "unknown option `sise`");
-    check(
-        &node("b:\n    kind: batch\n    with:\n      size: «'5 é'»  # '"),
-        "the text `5 é`",
-    );
+    check(&node("b:\n    kind: batch\n    with:\n      size: «'5 é'»  # '"), "the text `5 é`");
     check(&batch("max_wait: «\"5\\\"\"» "), "wants a duration");
-    check(
-        &node("b:\n    kind: batch\n    with:\n      size: «'it''s'» # it's"),
-        "the text `it's`",
-    );
+    check(&node("b:\n    kind: batch\n    with:\n      size: «'it''s'» # it's"), "the text `it's`");
     check(&batch("max_wait: «soon» "), "wants a duration");
     check(&batch("max_wait: !!str «soon»"), "wants a duration");
     check(&batch("max_wait: &w «soon»"), "wants a duration");
     check(&batch("max_wait: «[5, {a: b}]»"), "and this is a list");
     check(&batch("max_wait: «{a: [é]}»"), "and this is a map");
-    check(
-        &batch("max_wait: 🦀 é «${v}» 🦀")
-            .replace("max_wait: ", "max_wait: '")
-            .replace("🦀}", "🦀'}"),
-        "`v`",
-    );
-    check(
-        &batch("«max_wait: 5s»").replace("max_wait: ", "max_wait:"),
-        "unknown option `max_wait:5s`",
-    );
-    check(
-        &node("b:\n    kind: batch\n    with:\n      size:\n        «- 1\n        - 2»\n  # end"),
-        "this is a list",
-    );
-    check(
-        &node("b:\n    kind: batch\n    with:\n      size: |\n        «a\n        b»\n\n  # end"),
-        "the text `a…`",
-    );
-    check(
-        &node("b:\n    kind: batch\n    with:\n      size: «a\n        b»"),
-        "the text `a b`",
-    );
-    check(
-        &node("b:\n    kind: batch\n    with: {«size»: }"),
-        "and this is empty",
-    );
-    check(
-        &node("b:\r\n    kind: batch\r\n    with:\r\n      size: «é»\r"),
-        "the text `é`",
-    );
+    check(&batch("max_wait: 🦀 é «${v}» 🦀").replace("max_wait: ", "max_wait: '").replace("🦀}", "🦀'}"), "`v`");
+    check(&batch("«max_wait: 5s»").replace("max_wait: ", "max_wait:"), "unknown option `max_wait:5s`");
+    check(&node("b:\n    kind: batch\n    with:\n      size:\n        «- 1\n        - 2»\n  # end"), "this is a list");
+    check(&node("b:\n    kind: batch\n    with:\n      size: |\n        «a\n        b»\n\n  # end"), "the text `a…`");
+    check(&node("b:\n    kind: batch\n    with:\n      size: «a\n        b»"), "the text `a b`");
+    check(&node("b:\n    kind: batch\n    with: {«size»: }"), "and this is empty");
+    check(&node("b:\r\n    kind: batch\r\n    with:\r\n      size: «é»\r"), "the text `é`");
     check(&node("b: {kind: «batsh», with: {}}"), "unknown kind");
-    check(
-        &node("b: {kind: decode.image, from: [ok, «ok.rejcts»]}"),
-        "no output `rejcts`",
-    );
+    check(&node("b: {kind: decode.image, from: [ok, «ok.rejcts»]}"), "no output `rejcts`");
     check(&node("«ok»: {kind: decode.image}"), "written twice");
-    check(
-        "name: a\nrun: {threads: {io: «0»}}\nnodes: {b: {kind: decode.image}}\n",
-        "positive integer",
-    );
+    check("name: a\nrun: {threads: {io: «0»}}\nnodes: {b: {kind: decode.image}}\n", "positive integer");
     check("# é\n«name»: a\n", "missing key `nodes`");
 }

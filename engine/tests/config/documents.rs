@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use engine::config::{Devices, Document, Limit, Mistake, OnError, Port, Size};
 
-use super::kinds::{
-    Arch, ArchModel, Batch, DecodeImage, Infer, Kinds, Model, OneOrMany, SinkJsonl, SourceFiles,
-};
+use super::kinds::{Arch, ArchModel, Batch, DecodeImage, Infer, Kinds, Model, OneOrMany, SinkJsonl, SourceFiles};
 use super::{env, parse, parse_with};
 
 const CLASSIFY: &str = r#"# yaml-language-server: $schema=flowgpu.schema.json
@@ -29,11 +27,7 @@ nodes:
 "#;
 
 fn options<T: serde::de::DeserializeOwned>(document: &Document, node: &str) -> T {
-    document
-        .node(node)
-        .expect("the node")
-        .options()
-        .expect("its options")
+    document.node(node).expect("the node").options().expect("its options")
 }
 
 #[test]
@@ -41,46 +35,23 @@ fn a_whole_file_means_what_it_says() {
     let document = parse(CLASSIFY).expect("a right file");
     assert_eq!(document.name.value, "classify");
     assert_eq!(document.run.device, Some(Devices::Auto));
-    assert_eq!(
-        document.run.max_rejects.map(|limit| limit.exceeded(6, 100)),
-        Some(true)
-    );
+    assert_eq!(document.run.max_rejects.map(|limit| limit.exceeded(6, 100)), Some(true));
     assert_eq!(document.run.queue_memory.map(Size::bytes), Some(512 << 20));
-    assert_eq!(
-        document
-            .run
-            .threads
-            .and_then(|threads| threads.io)
-            .map(usize::from),
-        Some(8)
-    );
-    let names: Vec<&str> = document
-        .nodes
-        .iter()
-        .map(|node| node.name.as_str())
-        .collect();
+    assert_eq!(document.run.threads.and_then(|threads| threads.io).map(usize::from), Some(8));
+    let names: Vec<&str> = document.nodes.iter().map(|node| node.name.as_str()).collect();
     assert_eq!(names, ["photos", "pixels", "batches", "scores", "bad"]);
     let files: SourceFiles = options(&document, "photos");
     assert_eq!(files.path, OneOrMany::One("photos/**/*.jpg".into()));
     let pixels = document.node("pixels").expect("pixels");
-    assert_eq!(
-        (pixels.from.is_none(), pixels.queue.map(usize::from)),
-        (true, Some(4))
-    );
+    assert_eq!((pixels.from.is_none(), pixels.queue.map(usize::from)), (true, Some(4)));
     let batch: Batch = options(&document, "batches");
     assert_eq!(Some(batch.size), NonZeroU32::new(32));
     assert!(!document.node("scores").expect("scores").ordered);
     let bad = document.node("bad").expect("bad");
     assert_eq!(bad.on_error, OnError::Fail);
     let inputs = bad.from.as_ref().expect("inputs");
-    assert_eq!(
-        (inputs[0].node.as_str(), inputs[0].port),
-        ("pixels", Port::Rejects)
-    );
-    assert_eq!(
-        (inputs[1].node.as_str(), inputs[1].port),
-        ("scores", Port::Rows)
-    );
+    assert_eq!((inputs[0].node.as_str(), inputs[0].port), ("pixels", Port::Rejects));
+    assert_eq!((inputs[1].node.as_str(), inputs[1].port), ("scores", Port::Rows));
 }
 
 #[test]
@@ -103,28 +74,11 @@ fn spans_lead_to_options_or_to_what_is_around_them() {
     let scores = document.node("scores").expect("scores");
     let at = |path: &[&str]| source.slice(scores.span_of(path)).to_owned();
     assert_eq!(at(&["model", "arch"]), "resnet18");
-    assert_eq!(
-        at(&["model", "sead"]),
-        "{arch: resnet18, weights: w.safetensors}"
-    );
+    assert_eq!(at(&["model", "sead"]), "{arch: resnet18, weights: w.safetensors}");
     assert_eq!(at(&["modle"]), "with");
-    assert_eq!(
-        source.slice(scores.key_span_of(&["model", "weights"])),
-        "weights"
-    );
+    assert_eq!(source.slice(scores.key_span_of(&["model", "weights"])), "weights");
     assert_eq!(at(&["dtype"]), "f16");
-    assert_eq!(
-        source.slice(
-            document
-                .node("bad")
-                .expect("bad")
-                .from
-                .as_ref()
-                .expect("from")[1]
-                .span
-        ),
-        "scores"
-    );
+    assert_eq!(source.slice(document.node("bad").expect("bad").from.as_ref().expect("from")[1].span), "scores");
     let bare = parse("name: a\nnodes: {b: {kind: decode.image}}").expect("a right file");
     let node = bare.node("b").expect("b");
     assert_eq!(bare.source().slice(node.span_of(&["crop"])), "b");
@@ -136,20 +90,14 @@ fn spans_lead_to_options_or_to_what_is_around_them() {
 #[test]
 fn set_goes_over_vars_and_keeps_text_as_text() {
     let text = "name: a\nvars: {label: '5', size: 1, paths: [x]}\nnodes:\n  f: {kind: source.files, with: {path: \"${paths}\"}}\n  b: {kind: batch, with: {size: \"${size}\"}}\n  s: {kind: sink.jsonl, with: {path: \"${label}\"}}\n";
-    let document = parse_with(
-        text,
-        &[("size", "64"), ("label", "7"), ("paths", "[p/*.jpg, q]")],
-    )
-    .expect("a right file");
+    let document =
+        parse_with(text, &[("size", "64"), ("label", "7"), ("paths", "[p/*.jpg, q]")]).expect("a right file");
     assert_eq!(options::<Batch>(&document, "b").size.get(), 64);
     assert_eq!(options::<SinkJsonl>(&document, "s").path, "7");
     let paths = OneOrMany::Many(vec!["p/*.jpg".into(), "q".into()]);
     assert_eq!(options::<SourceFiles>(&document, "f").path, paths);
     let document = parse(text).expect("a right file");
-    assert_eq!(
-        options::<SourceFiles>(&document, "f").path,
-        OneOrMany::Many(vec!["x".into()])
-    );
+    assert_eq!(options::<SourceFiles>(&document, "f").path, OneOrMany::Many(vec!["x".into()]));
 }
 
 #[test]
@@ -178,10 +126,7 @@ fn the_environment_is_secret_outside_of_paths() {
     let text = "name: a\nvars: {t: '${env:TOKEN}'}\nnodes:\n  f: {kind: source.files, with: {path: '${env:DATA}'}}\n  i: {kind: infer, with: {model: m, token: 'Bearer ${t}'}}\n";
     let document = parse(text).expect("a right file");
     assert_eq!(document.secrets(), ["hunter22"]);
-    assert_eq!(
-        document.redact("Bearer hunter22 at /mnt/data"),
-        "Bearer *** at /mnt/data"
-    );
+    assert_eq!(document.redact("Bearer hunter22 at /mnt/data"), "Bearer *** at /mnt/data");
     let mut mistakes = document.mistakes();
     mistakes.push(Mistake::at(document.name.span, "bad token hunter22"));
     assert!(!mistakes.to_string().contains("hunter22"));
@@ -194,37 +139,24 @@ fn no_part_of_a_long_secret_is_shown() {
     let long = "s3cr3t-".repeat(40);
     let env = |_: &str| Some(long.clone());
     let text = "name: a\nvars: {t: '${env:T}'}\nnodes:\n  i: {kind: infer, with: {model: m, dtype: '${t}', share: '${t}', memory: 'x${t}'}}\n  k: {kind: '${t}', from: '${t}.${t}'}\n";
-    let mistakes =
-        Document::parse(text, Path::new("p.yaml"), &[], &env, &Kinds::new()).expect_err("mistakes");
+    let mistakes = Document::parse(text, Path::new("p.yaml"), &[], &env, &Kinds::new()).expect_err("mistakes");
     assert_eq!(mistakes.len(), 5);
     assert!(!mistakes.to_string().contains("s3cr3t"), "{mistakes}");
-    assert!(
-        !mistakes
-            .to_json()
-            .iter()
-            .any(|mistake| mistake.to_string().contains("s3cr3t"))
-    );
+    assert!(!mistakes.to_json().iter().any(|mistake| mistake.to_string().contains("s3cr3t")));
 }
 
 #[test]
 fn enums_with_values_read_from_maps() {
     let document = parse(CLASSIFY).expect("a right file");
     let infer: Infer = options(&document, "scores");
-    let model = ArchModel {
-        arch: Arch::Resnet18,
-        weights: "w.safetensors".into(),
-        seed: 0,
-    };
+    let model = ArchModel { arch: Arch::Resnet18, weights: "w.safetensors".into(), seed: 0 };
     assert_eq!(infer.model, Model::Arch(model));
 }
 
 #[test]
 fn paths_are_relative_to_the_file() {
     let document = parse(CLASSIFY).expect("a right file");
-    assert_eq!(
-        document.resolve("out/x.jsonl"),
-        PathBuf::from("dir/out/x.jsonl")
-    );
+    assert_eq!(document.resolve("out/x.jsonl"), PathBuf::from("dir/out/x.jsonl"));
     assert_eq!(document.resolve("/abs"), PathBuf::from("/abs"));
     assert_eq!(document.resolve("-"), PathBuf::from("-"));
     assert_eq!(document.folder(), Path::new("dir"));
@@ -232,17 +164,11 @@ fn paths_are_relative_to_the_file() {
 
 #[test]
 fn line_ends_and_byte_order_marks_make_no_difference() {
-    let document =
-        parse(&format!("\u{feff}{}", CLASSIFY.replace('\n', "\r\n"))).expect("a right file");
+    let document = parse(&format!("\u{feff}{}", CLASSIFY.replace('\n', "\r\n"))).expect("a right file");
     assert_eq!(document.nodes.len(), 5);
-    let location = document
-        .source()
-        .location(document.nodes[0].name.span.start);
+    let location = document.source().location(document.nodes[0].name.span.start);
     assert_eq!((location.line, location.column), (7, 3));
-    assert_eq!(
-        document.source().slice(document.nodes[0].kind.span),
-        "source.files"
-    );
+    assert_eq!(document.source().slice(document.nodes[0].kind.span), "source.files");
 }
 
 #[test]
@@ -268,12 +194,6 @@ fn a_file_is_read_from_disk_or_refused_with_its_name() {
     std::fs::write(&file, CLASSIFY).expect("written");
     let document = Document::read(&file, &[], &env, &Kinds::new()).expect("a right file");
     assert_eq!(document.folder(), folder.path());
-    let missing = Document::read(&folder.path().join("q.yaml"), &[], &env, &Kinds::new())
-        .expect_err("no file");
-    assert!(
-        missing
-            .to_string()
-            .contains("q.yaml`: there is no such file"),
-        "{missing}"
-    );
+    let missing = Document::read(&folder.path().join("q.yaml"), &[], &env, &Kinds::new()).expect_err("no file");
+    assert!(missing.to_string().contains("q.yaml`: there is no such file"), "{missing}");
 }

@@ -37,18 +37,9 @@ fn variables_cannot_grow_without_end() {
 #[test]
 fn nesting_has_an_end() {
     refused(&format!("a: {}", "[".repeat(100_000)), "levels of nesting");
-    refused(
-        &format!("a: {}{}", "[".repeat(70), "]".repeat(70)),
-        "levels of nesting",
-    );
-    refused(
-        &format!("a: {}", "{b: ".repeat(100_000)),
-        "levels of nesting",
-    );
-    refused(
-        &format!("a:\n{}x", "- ".repeat(100_000)),
-        "levels of nesting",
-    );
+    refused(&format!("a: {}{}", "[".repeat(70), "]".repeat(70)), "levels of nesting");
+    refused(&format!("a: {}", "{b: ".repeat(100_000)), "levels of nesting");
+    refused(&format!("a:\n{}x", "- ".repeat(100_000)), "levels of nesting");
 }
 
 #[test]
@@ -120,9 +111,7 @@ fn nearly_yaml() -> impl Strategy<Value = String> {
 
 fn survives(text: &str) {
     let overrides = [("v".to_owned(), "[1".to_owned())];
-    if let Err(mistakes) =
-        Document::parse(text, Path::new("p.yaml"), &overrides, &env, &Kinds::new())
-    {
+    if let Err(mistakes) = Document::parse(text, Path::new("p.yaml"), &overrides, &env, &Kinds::new()) {
         assert!(!mistakes.is_empty());
         for look in [Look::PLAIN, Look::COLOUR] {
             assert!(mistakes.render(look).contains("p.yaml: "));
@@ -131,11 +120,7 @@ fn survives(text: &str) {
         for mistake in mistakes.iter() {
             if let Some(span) = mistake.span {
                 let text = mistakes.source().text();
-                assert!(
-                    text.get(span.range()).is_some(),
-                    "{span:?} of {} {mistake:?}",
-                    text.len()
-                );
+                assert!(text.get(span.range()).is_some(), "{span:?} of {} {mistake:?}", text.len());
             }
         }
     }
@@ -169,19 +154,13 @@ proptest! {
 #[test]
 fn a_long_text_cannot_be_multiplied_by_aliases() {
     let aliases = "*a, ".repeat(1_000);
-    refused(
-        &format!("x-a: &a {}\nx-b: [{aliases}]\n", "x".repeat(1 << 20)),
-        "MiB of values",
-    );
+    refused(&format!("x-a: &a {}\nx-b: [{aliases}]\n", "x".repeat(1 << 20)), "MiB of values");
 }
 
 #[test]
 fn names_as_long_as_a_file_are_refused_quickly() {
     let long = "x".repeat(1 << 19);
-    refused(
-        &format!("name: {long}\nnodes: {{b: {{kind: {long}, from: a.{long}}}}}\n"),
-        "mistakes",
-    );
+    refused(&format!("name: {long}\nnodes: {{b: {{kind: {long}, from: a.{long}}}}}\n"), "mistakes");
 }
 
 #[test]

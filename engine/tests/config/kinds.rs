@@ -31,10 +31,7 @@ impl KindSchemas for Kinds {
     }
 
     fn schema(&self, kind: &str) -> Option<&Json> {
-        self.0
-            .iter()
-            .find(|(name, _)| *name == kind)
-            .map(|(_, schema)| schema)
+        self.0.iter().find(|(name, _)| *name == kind).map(|(_, schema)| schema)
     }
 }
 

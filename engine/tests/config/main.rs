@@ -27,15 +27,7 @@ fn parse(text: &str) -> Result<Document, Mistakes> {
 }
 
 fn parse_with(text: &str, overrides: &[(&str, &str)]) -> Result<Document, Mistakes> {
-    let overrides: Vec<(String, String)> = overrides
-        .iter()
-        .map(|(name, value)| ((*name).into(), (*value).into()))
-        .collect();
-    Document::parse(
-        text,
-        Path::new("dir/p.yaml"),
-        &overrides,
-        &env,
-        &Kinds::new(),
-    )
+    let overrides: Vec<(String, String)> =
+        overrides.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    Document::parse(text, Path::new("dir/p.yaml"), &overrides, &env, &Kinds::new())
 }

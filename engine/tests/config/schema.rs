@@ -9,15 +9,8 @@ use super::parse;
 fn accepted(document: &Json) -> Result<(), String> {
     let schema = json_schema(&Kinds::new());
     let validator = jsonschema::draft202012::new(&schema).expect("a valid schema");
-    let errors: Vec<String> = validator
-        .iter_errors(document)
-        .map(|error| error.to_string())
-        .collect();
-    if errors.is_empty() {
-        Ok(())
-    } else {
-        Err(errors.join("; "))
-    }
+    let errors: Vec<String> = validator.iter_errors(document).map(|error| error.to_string()).collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors.join("; ")) }
 }
 
 fn with(kind: &str, options: Json) -> Json {
@@ -28,10 +21,7 @@ fn with(kind: &str, options: Json) -> Json {
 fn the_schema_follows_its_own_draft() {
     let schema = json_schema(&Kinds::new());
     jsonschema::meta::validate(&schema).expect("a schema by draft 2020-12");
-    assert_eq!(
-        schema["$schema"],
-        "https://json-schema.org/draft/2020-12/schema"
-    );
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
 }
 
 #[test]
@@ -43,26 +33,11 @@ fn right_documents_pass() {
         json!({"name": "a", "run": null, "nodes": {"b": {"kind": "decode.image"}, "c": {"kind": "decode.image", "with": null}}}),
         with("batch", json!({"size": "${size}"})),
         with("batch", json!({"size": "${a}", "max_wait": "${b}s"})),
-        with(
-            "infer",
-            json!({"model": {"arch": "resnet18", "weights": "${w}/x", "seed": "${s}"}}),
-        ),
-        with(
-            "infer",
-            json!({"model": "m", "normalize": {"mean": [0, "${m}", 0], "std": "${std}"}}),
-        ),
-        with(
-            "decode.image",
-            json!({"resize": [1, "${h}"], "interpolation": "${i}"}),
-        ),
-        with(
-            "source.synthetic",
-            json!({"images": {"count": 1, "size": [2, 3]}}),
-        ),
-        with(
-            "transform.scale",
-            json!({"by": "range", "low": "${low}", "high": 1}),
-        ),
+        with("infer", json!({"model": {"arch": "resnet18", "weights": "${w}/x", "seed": "${s}"}})),
+        with("infer", json!({"model": "m", "normalize": {"mean": [0, "${m}", 0], "std": "${std}"}})),
+        with("decode.image", json!({"resize": [1, "${h}"], "interpolation": "${i}"})),
+        with("source.synthetic", json!({"images": {"count": 1, "size": [2, 3]}})),
+        with("transform.scale", json!({"by": "range", "low": "${low}", "high": 1})),
         with("transform.topk", json!({"names": "${names}"})),
         json!({"name": "${n}", "nodes": {"b": {"kind": "${k}", "queue": "${q}", "ordered": "${o}", "from": "${f}"}}}),
     ] {
@@ -87,17 +62,11 @@ fn wrong_documents_do_not() {
         with("batch", json!({"size": "big"})),
         with("batch", json!({"size": 1, "max_wait": "soon"})),
         with("batch", json!({"size": 1, "sise": 1})),
-        with(
-            "infer",
-            json!({"model": {"arch": "resnet", "weights": "w"}}),
-        ),
+        with("infer", json!({"model": {"arch": "resnet", "weights": "w"}})),
         with("infer", json!({"model": {"arch": "resnet18"}})),
         with("transform.scale", json!({"by": "magic"})),
         with("transform.topk", json!({"k": 1001})),
-        with(
-            "source.synthetic",
-            json!({"images": {"count": 1, "size": [2, 3]}, "surplus": 1}),
-        ),
+        with("source.synthetic", json!({"images": {"count": 1, "size": [2, 3]}, "surplus": 1})),
     ] {
         assert!(accepted(&document).is_err(), "{document}");
     }
@@ -106,10 +75,7 @@ fn wrong_documents_do_not() {
 #[test]
 fn editors_find_the_texts_of_keys_and_options() {
     let schema = json_schema(&Kinds::new());
-    assert_eq!(
-        schema["$defs"]["batch"]["properties"]["size"]["description"],
-        "Rows in a batch."
-    );
+    assert_eq!(schema["$defs"]["batch"]["properties"]["size"]["description"], "Rows in a batch.");
     assert!(schema["properties"]["nodes"]["description"].is_string());
     assert!(schema["$defs"]["run"]["properties"]["device"]["description"].is_string());
     assert!(schema["$defs"]["node"]["properties"]["from"]["description"].is_string());

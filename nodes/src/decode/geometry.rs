@@ -84,9 +84,9 @@ mod tests {
     #[test]
     fn the_crop_is_centred_and_halves_go_to_the_even_side() {
         for (size, crop, origin) in [
-            ([341, 256], 224, [58, 16]),   // 58.5 → 58
-            ([343, 256], 224, [60, 16]),   // 59.5 → 60
-            ([225, 227], 224, [0, 2]),     // 0.5 → 0, 1.5 → 2
+            ([341, 256], 224, [58, 16]), // 58.5 → 58
+            ([343, 256], 224, [60, 16]), // 59.5 → 60
+            ([225, 227], 224, [0, 2]),   // 0.5 → 0, 1.5 → 2
         ] {
             let got = of(size, None, Some(Crop::square(crop)));
             assert_eq!(got.origin, origin, "{size:?}");

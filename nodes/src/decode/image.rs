@@ -17,7 +17,7 @@ use super::{Crop, Interpolation, Limits, Preprocess, Resize, decode_into, with_s
 /// A column of bytes, which is used up.
 ///
 /// # Output
-/// `image`: u8 [height, width, 3]. `width`, `height` and `format` of the original, which sinks write only when
+/// `image`: `u8 [height, width, 3]`. `width`, `height` and `format` of the original, which sinks write only when
 /// `transform.select` names them.
 ///
 /// # Example
@@ -70,7 +70,11 @@ impl Image {
             let interpolation = self.interpolation.unwrap_or_default();
             return Ok(Preprocess { resize: self.resize, crop: self.crop, interpolation });
         };
-        let said = [("resize", self.resize.is_some()), ("crop", self.crop.is_some()), ("interpolation", self.interpolation.is_some())];
+        let said = [
+            ("resize", self.resize.is_some()),
+            ("crop", self.crop.is_some()),
+            ("interpolation", self.interpolation.is_some()),
+        ];
         if let Some((option, _)) = said.into_iter().find(|(_, said)| *said) {
             let message = format!("`{option}` and `preset: model` both say how pictures are prepared");
             return Err(SpecError::new(message).at(&[option]).label("leave one of them out"));
@@ -81,7 +85,9 @@ impl Image {
 
     fn column(&self, cx_input: &engine::data::Schema) -> Result<usize, SpecError> {
         let hint = "read files before it";
-        find_column(cx_input, self.column.as_deref(), "a column of bytes", hint, |field: &Field| field.ty == ColumnType::Bytes)
+        find_column(cx_input, self.column.as_deref(), "a column of bytes", hint, |field: &Field| {
+            field.ty == ColumnType::Bytes
+        })
     }
 }
 

@@ -102,7 +102,8 @@ fn exif_tag(block: &[u8]) -> Option<u32> {
 fn xmp_attribute(packet: &[u8]) -> Option<u32> {
     const NAME: &[u8] = b"tiff:Orientation";
     let at = packet.windows(NAME.len()).position(|part| part == NAME)?;
-    let rest = packet[at + NAME.len()..].strip_prefix(b"=\"").or_else(|| packet[at + NAME.len()..].strip_prefix(b">"))?;
+    let rest =
+        packet[at + NAME.len()..].strip_prefix(b"=\"").or_else(|| packet[at + NAME.len()..].strip_prefix(b">"))?;
     rest.first().filter(|digit| digit.is_ascii_digit()).map(|digit| u32::from(digit - b'0'))
 }
 

@@ -35,7 +35,8 @@ impl Scratch {
     const KEPT_BYTES: usize = 64 << 20;
 
     fn give_back_excess(&mut self) {
-        for buffer in [&mut self.buffers.raster, &mut self.buffers.samples, &mut self.buffers.stream, &mut self.upright] {
+        for buffer in [&mut self.buffers.raster, &mut self.buffers.samples, &mut self.buffers.stream, &mut self.upright]
+        {
             if buffer.capacity() > Self::KEPT_BYTES {
                 *buffer = Vec::new();
             }

@@ -11,7 +11,6 @@ const MAX_SIDE: u32 = 65_535;
 
 /// How a picture becomes the pixels that a model gets: resized, then cropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Preprocess {
     /// The size before the crop. A number: the shorter side becomes this long and the longer one follows. `[width, height]`:
     /// exactly this size, whatever the shape. Left out: the picture keeps its size.
@@ -239,9 +238,10 @@ impl<'de> Deserialize<'de> for Extent {
 }
 
 fn side<E: serde::de::Error>(value: u64) -> Result<u32, E> {
-    u32::try_from(value).ok().filter(|side| (1..=MAX_SIDE).contains(side)).ok_or_else(|| {
-        E::custom(format_args!("a side is from 1 to {MAX_SIDE} pixels long"))
-    })
+    u32::try_from(value)
+        .ok()
+        .filter(|side| (1..=MAX_SIDE).contains(side))
+        .ok_or_else(|| E::custom(format_args!("a side is from 1 to {MAX_SIDE} pixels long")))
 }
 
 fn extent_schema(description: &str) -> Schema {

@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 
 use super::codec::sized;
 use super::preprocess::Interpolation;
-use super::resample_kernel::{horizontal, vertical};
+use super::resample_kernel::{Quad, horizontal, vertical};
 
 /// Bits behind the point of a weight: 32 less 8 for the sample and 2 for sign and overshoot.
 pub(super) const WEIGHT_BITS: u32 = 32 - 8 - 2;
@@ -54,7 +54,9 @@ impl ResampleBuffers {
             self.rows = Vec::new();
         }
         for weights in [&mut self.columns, &mut self.lines] {
-            if weights.weights.capacity() > most / size_of::<i32>() {
+            if weights.quads.capacity() > most / size_of::<Quad>()
+                || weights.weights.capacity() > most / size_of::<i32>()
+            {
                 *weights = Weights::default();
             }
         }
@@ -99,6 +101,7 @@ pub fn resample(
     let row_bytes = out_width * 3;
     if !same[0] {
         buffers.columns.compute(width, window, 0, &filter);
+        buffers.columns.pack();
     }
     if same[1] {
         let top = window.origin[1] as usize;
@@ -211,6 +214,7 @@ pub(super) struct Weights {
     taps: usize,
     starts: Vec<usize>,
     weights: Vec<i32>,
+    quads: Vec<Quad>,
     curve: Vec<f64>,
 }
 
@@ -237,9 +241,14 @@ impl Weights {
         &self.starts
     }
 
-    /// All weights, place by place.
-    pub(super) fn all(&self) -> &[i32] {
-        &self.weights
+    /// The weights packed in fours, each place beginning with a new four.
+    pub(super) fn quads(&self) -> &[Quad] {
+        &self.quads
+    }
+
+    fn pack(&mut self) {
+        self.quads.clear();
+        self.quads.extend(self.weights.chunks_exact(self.taps).flat_map(Quad::pack));
     }
 
     fn compute(&mut self, source: usize, window: Window, axis: usize, filter: &Filter) {

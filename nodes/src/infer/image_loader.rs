@@ -59,9 +59,14 @@ struct Runner {
 impl Model for Runner {
     fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
         let failed = |error: &dyn fmt::Display| ModelError::Failed(error.to_string());
-        let [input] = inputs else { return Err(ModelError::Failed(format!("one input is wanted, not {}", inputs.len()))) };
+        let [input] = inputs else {
+            return Err(ModelError::Failed(format!("one input is wanted, not {}", inputs.len())));
+        };
         let &[n_rows, height, width, 3] = input.shape() else {
-            return Err(ModelError::Failed(format!("images [rows, height, width, 3] are wanted, not {:?}", input.shape())));
+            return Err(ModelError::Failed(format!(
+                "images [rows, height, width, 3] are wanted, not {:?}",
+                input.shape()
+            )));
         };
         let images = self.normalize.to_tensor(input.bytes(), n_rows, height, width).map_err(|error| failed(&error))?;
         let output = self.model.forward(&images, self.outputs).map_err(|error| failed(&error))?;

@@ -8,7 +8,9 @@ use std::sync::Arc;
 
 use engine::config::Devices;
 use engine::data::{ColumnType, DType, Dim, Field, Role, Schema};
-use engine::node::{Advice, BuildCx, Fault, InferStage, NodeKind, NodeSpec, SpecCx, SpecError, Stage, find_column};
+use engine::node::{
+    Advice, BuildCx, Fault, InferStage, NodeKind, NodeSpec, Padding, SpecCx, SpecError, Stage, find_column,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,14 +19,14 @@ use image_loader::ImageLoader;
 use model_ref::{ModelRef, Resolved};
 
 /// Runs a model on batches. A row whose output has a NaN or an infinity in it is a reject `non_finite`. A row's result
-/// does not depend on its batch: part batches are padded to the planned size.
+/// does not depend on its batch: each row is computed by itself on the CPU.
 ///
 /// # Input
-/// A column of images of one size, u8 [height, width, 3], in batches: where no batch node stands before it, one is put
+/// A column of images of one size, `u8 [height, width, 3]`, in batches: where no batch node stands before it, one is put
 /// there. The column is used up.
 ///
 /// # Output
-/// `logits` or `features`: f32 [n], one number for each class, or the vector that the classifier reads.
+/// `logits` or `features`: `f32 [n]`, one number for each class, or the vector that the classifier reads.
 ///
 /// # Example
 /// ```yaml
@@ -107,7 +109,9 @@ impl Infer {
         let field = &cx.input().fields[column];
         let Some((_, shape)) = field.ty.fixed_shape() else {
             let message = format!("the images in `{}` differ in size, and a batch needs one size", field.name);
-            return Err(SpecError::new(message).label("give the decode node a `crop`, `resize: [w, h]` or `preset: model`"));
+            return Err(
+                SpecError::new(message).label("give the decode node a `crop`, `resize: [w, h]` or `preset: model`")
+            );
         };
         let [height, width] = [shape[0], shape[1]];
         let takes = resolved.arch.input_size();
@@ -118,7 +122,8 @@ impl Infer {
             InputSize::AtLeast(least) => format!("sides of at least {least}"),
             InputSize::Exactly(height, width) => format!("{width}×{height}"),
         };
-        let message = format!("`{}` takes images of {wanted}, and `{}` has {width}×{height}", resolved.arch.name(), field.name);
+        let message =
+            format!("`{}` takes images of {wanted}, and `{}` has {width}×{height}", resolved.arch.name(), field.name);
         Err(SpecError::new(message).label("let the decode node say `preset: model`"))
     }
 
@@ -162,8 +167,11 @@ impl NodeKind for Infer {
         let column = self.column(cx.input())?;
         self.size(cx, column, &resolved)?;
         let output = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(self.n_outputs(&resolved))] };
-        let detail = format!("{} {}, {}", resolved.arch.name(), self.dtype.candle().as_str(), self.normalize(&resolved));
-        Ok(NodeSpec::passing(cx.input(), &[column]).with_new(self.output_name(), output, Role::Result)?.with_detail(detail))
+        let detail =
+            format!("{} {}, {}", resolved.arch.name(), self.dtype.candle().as_str(), self.normalize(&resolved));
+        Ok(NodeSpec::passing(cx.input(), &[column])
+            .with_new(self.output_name(), output, Role::Result)?
+            .with_detail(detail))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
@@ -176,7 +184,7 @@ impl NodeKind for Infer {
         };
         let normalize = self.normalize(&resolved);
         let loader = ImageLoader::new(resolved, self.dtype.candle(), normalize, outputs);
-        Ok(Stage::Infer(InferStage { model: Arc::new(loader), inputs: vec![column], device: None }))
+        Ok(Stage::Infer(InferStage { model: Arc::new(loader), inputs: vec![column], padding: Padding::None }))
     }
 
     fn advice(&self, base: &Path) -> Result<Option<Advice>, SpecError> {

@@ -62,7 +62,9 @@ impl ModelRef {
     /// Finds the architecture, and checks the names and shapes of the weights against it. Reads headers only.
     pub(super) fn resolve(&self, base: &Path) -> Result<Resolved, SpecError> {
         match self {
-            ModelRef::Folder(folder) => resolve_folder(folder, &base.join(folder)).map_err(|error| error.at(&["model"])),
+            ModelRef::Folder(folder) => {
+                resolve_folder(folder, &base.join(folder)).map_err(|error| error.at(&["model"]))
+            }
             ModelRef::Parts(parts) => parts.resolve(base),
         }
     }
@@ -101,9 +103,12 @@ fn resolve_folder(written: &str, path: &Path) -> Result<Resolved, SpecError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(SpecError::new(format!("cannot read `{name}` of the model folder `{written}`: {error}"))),
     };
-    let told = |name: &str, error: folder::FolderError| SpecError::new(format!("`{name}` of the model folder `{written}`: {error}"));
+    let told = |name: &str, error: folder::FolderError| {
+        SpecError::new(format!("`{name}` of the model folder `{written}`: {error}"))
+    };
     let Some(config) = read("config.json")? else {
-        return Err(SpecError::new(format!("the model folder `{written}` has no `config.json`")).label("write `{arch: …, weights: …}` instead"));
+        return Err(SpecError::new(format!("the model folder `{written}` has no `config.json`"))
+            .label("write `{arch: …, weights: …}` instead"));
     };
     let config = folder::parse_config(&config).map_err(|error| told("config.json", error))?;
     let arch = arch(config.arch).expect("the folder's architecture is one of ours");
@@ -129,7 +134,11 @@ fn check(arch: &'static dyn Arch, path: &Path) -> Result<usize, SpecError> {
 
 impl Values {
     /// The values as the models read them.
-    pub(super) fn open(&self, arch: &dyn Arch, n_classes: usize) -> Result<Box<dyn crate::models::TensorSource>, weights::WeightsError> {
+    pub(super) fn open(
+        &self,
+        arch: &dyn Arch,
+        n_classes: usize,
+    ) -> Result<Box<dyn crate::models::TensorSource>, weights::WeightsError> {
         Ok(match self {
             Values::File(path) => Box::new(weights::open(path)?),
             Values::Random { seed } => Box::new(RandomWeights::new(arch, n_classes, *seed)),

@@ -2,9 +2,7 @@
 //!
 //! An [`Arch`] is pure description plus `build`: it never opens a file and never decodes an image.
 
-use super::{
-    load::LoadError, network::Network, preset::Preset, reader::ParamReader, scheme::Scheme,
-};
+use super::{load::LoadError, network::Network, preset::Preset, reader::ParamReader, scheme::Scheme};
 
 /// One model architecture. Adding one is a file, a line in [`ARCHS`](super::ARCHS) and a test.
 pub trait Arch: Send + Sync {
@@ -84,18 +82,12 @@ pub struct Parameters {
 impl Parameters {
     /// Adds one tensor.
     pub fn tensor(&mut self, name: impl Into<String>, shape: &[usize]) {
-        self.list.push(Parameter {
-            name: name.into(),
-            shape: shape.to_vec(),
-        });
+        self.list.push(Parameter { name: name.into(), shape: shape.to_vec() });
     }
 
     /// Adds the weight of a square convolution without a bias.
     pub fn conv(&mut self, name: &str, n_out: usize, n_in_per_group: usize, kernel: usize) {
-        self.tensor(
-            format!("{name}.weight"),
-            &[n_out, n_in_per_group, kernel, kernel],
-        );
+        self.tensor(format!("{name}.weight"), &[n_out, n_in_per_group, kernel, kernel]);
     }
 
     /// Adds the four tensors of a batch norm.

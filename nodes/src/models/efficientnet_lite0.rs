@@ -19,70 +19,19 @@ use super::{
 pub struct EfficientNetLite0;
 
 const STAGES: &[Stage] = &[
-    Stage {
-        expand: 1,
-        kernel: 3,
-        stride: 1,
-        n_out: 16,
-        n_blocks: 1,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 2,
-        n_out: 24,
-        n_blocks: 2,
-    },
-    Stage {
-        expand: 6,
-        kernel: 5,
-        stride: 2,
-        n_out: 40,
-        n_blocks: 2,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 2,
-        n_out: 80,
-        n_blocks: 3,
-    },
-    Stage {
-        expand: 6,
-        kernel: 5,
-        stride: 1,
-        n_out: 112,
-        n_blocks: 3,
-    },
-    Stage {
-        expand: 6,
-        kernel: 5,
-        stride: 2,
-        n_out: 192,
-        n_blocks: 4,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 1,
-        n_out: 320,
-        n_blocks: 1,
-    },
+    Stage { expand: 1, kernel: 3, stride: 1, n_out: 16, n_blocks: 1 },
+    Stage { expand: 6, kernel: 3, stride: 2, n_out: 24, n_blocks: 2 },
+    Stage { expand: 6, kernel: 5, stride: 2, n_out: 40, n_blocks: 2 },
+    Stage { expand: 6, kernel: 3, stride: 2, n_out: 80, n_blocks: 3 },
+    Stage { expand: 6, kernel: 5, stride: 1, n_out: 112, n_blocks: 3 },
+    Stage { expand: 6, kernel: 5, stride: 2, n_out: 192, n_blocks: 4 },
+    Stage { expand: 6, kernel: 3, stride: 1, n_out: 320, n_blocks: 1 },
 ];
 
-const DESIGN: Design = Design {
-    stages: STAGES,
-    padding: Padding::Same,
-    eps: 1e-3,
-};
+const DESIGN: Design = Design { stages: STAGES, padding: Padding::Same, eps: 1e-3 };
 
-const SCHEMES: &[Scheme] = &[
-    Scheme {
-        name: "efficientnet-pytorch",
-        locate: in_efficientnet_pytorch,
-    },
-    Scheme::canonical("timm"),
-];
+const SCHEMES: &[Scheme] =
+    &[Scheme { name: "efficientnet-pytorch", locate: in_efficientnet_pytorch }, Scheme::canonical("timm")];
 
 impl Arch for EfficientNetLite0 {
     fn name(&self) -> &'static str {
@@ -141,8 +90,5 @@ fn in_efficientnet_pytorch(canonical: &str) -> Location {
         (true, "bn2") | (false, "bn3") => "_bn2",
         (_, other) => other,
     };
-    Location::Whole(format!(
-        "_blocks.{}.{layer}.{rest}",
-        block_number(STAGES, stage_idx, block_idx)
-    ))
+    Location::Whole(format!("_blocks.{}.{layer}.{rest}", block_number(STAGES, stage_idx, block_idx)))
 }

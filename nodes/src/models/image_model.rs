@@ -68,13 +68,7 @@ impl ImageModel {
         let checked = load::check(arch, source)?;
         let reader = ParamReader::new(arch, source, checked, dtype, device);
         let network = arch.build(&reader)?;
-        Ok(Self {
-            arch,
-            n_classes: checked.n_classes,
-            dtype,
-            device: device.clone(),
-            network,
-        })
+        Ok(Self { arch, n_classes: checked.n_classes, dtype, device: device.clone(), network })
     }
 
     /// The architecture.
@@ -99,44 +93,24 @@ impl ImageModel {
     pub fn forward(&self, images: &Tensor, outputs: Outputs) -> Result<Tensor, ForwardError> {
         let arch = self.arch.name();
         let &[n_rows, 3, height, width] = images.dims() else {
-            return Err(ForwardError::Shape {
-                arch,
-                found: images.dims().to_vec(),
-            });
+            return Err(ForwardError::Shape { arch, found: images.dims().to_vec() });
         };
         let wanted = self.arch.input_size();
         if !wanted.admits(height, width) {
-            return Err(ForwardError::Size {
-                arch,
-                height,
-                width,
-                wanted,
-            });
+            return Err(ForwardError::Size { arch, height, width, wanted });
         }
-        self.compute(images, n_rows, outputs)
-            .map_err(|error| ForwardError::Compute { arch, error })
+        self.compute(images, n_rows, outputs).map_err(|error| ForwardError::Compute { arch, error })
     }
 
-    fn compute(
-        &self,
-        images: &Tensor,
-        n_rows: usize,
-        outputs: Outputs,
-    ) -> candle_core::Result<Tensor> {
+    fn compute(&self, images: &Tensor, n_rows: usize, outputs: Outputs) -> candle_core::Result<Tensor> {
         if n_rows == 0 {
             return Tensor::zeros((0, self.n_outputs(outputs)), DType::F32, images.device());
         }
-        let images = images
-            .to_device(&self.device)?
-            .to_dtype(compute_dtype(self.dtype, &self.device))?
-            .contiguous()?;
+        let images = images.to_device(&self.device)?.to_dtype(compute_dtype(self.dtype, &self.device))?.contiguous()?;
         let rows = if self.device.is_cpu() {
             let rows = (0..n_rows)
                 .into_par_iter()
-                .map(|row_idx| {
-                    self.network
-                        .forward(&images.narrow(0, row_idx, 1)?, outputs)
-                })
+                .map(|row_idx| self.network.forward(&images.narrow(0, row_idx, 1)?, outputs))
                 .collect::<candle_core::Result<Vec<_>>>()?;
             Tensor::cat(&rows, 0)?
         } else {

@@ -6,9 +6,7 @@ use candle_core::{Result, Tensor};
 
 use super::{
     arch::Parameters,
-    layers::{
-        Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean,
-    },
+    layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean},
     load::LoadError,
     network::{Network, Outputs},
     reader::ParamReader,
@@ -89,55 +87,25 @@ impl Design {
     }
 
     /// The network, from checked weights.
-    pub(crate) fn build(
-        &self,
-        reader: &ParamReader<'_>,
-    ) -> std::result::Result<Box<dyn Network>, LoadError> {
-        let spec = |stride, channels, activation| ConvSpec {
-            stride,
-            padding: self.padding,
-            channels,
-            activation,
-        };
-        let stem = reader.conv_norm(
-            "conv_stem",
-            "bn1",
-            self.eps,
-            spec(2, Channels::Mixed, Activation::Relu6),
-        )?;
+    pub(crate) fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
+        let spec = |stride, channels, activation| ConvSpec { stride, padding: self.padding, channels, activation };
+        let stem = reader.conv_norm("conv_stem", "bn1", self.eps, spec(2, Channels::Mixed, Activation::Relu6))?;
         let mut blocks = Vec::new();
         for place in self.places() {
             let convs = place
                 .steps()
                 .into_iter()
                 .map(|step| {
-                    let stride = if step.channels == Channels::Separate {
-                        place.stride
-                    } else {
-                        1
-                    };
+                    let stride = if step.channels == Channels::Separate { place.stride } else { 1 };
                     let spec = spec(stride, step.channels, step.activation);
                     reader.conv_norm(&step.conv, &step.norm, self.eps, spec)
                 })
                 .collect::<std::result::Result<Vec<_>, _>>()?;
-            blocks.push(Block {
-                convs,
-                residual: place.stride == 1 && place.n_in == place.n_out,
-            });
+            blocks.push(Block { convs, residual: place.stride == 1 && place.n_in == place.n_out });
         }
-        let head = reader.conv_norm(
-            "conv_head",
-            "bn2",
-            self.eps,
-            spec(1, Channels::Mixed, Activation::Relu6),
-        )?;
+        let head = reader.conv_norm("conv_head", "bn2", self.eps, spec(1, Channels::Mixed, Activation::Relu6))?;
         let classifier = reader.linear("classifier", Activation::Identity)?;
-        Ok(Box::new(Mobile {
-            stem,
-            blocks,
-            head,
-            classifier,
-        }))
+        Ok(Box::new(Mobile { stem, blocks, head, classifier }))
     }
 }
 
@@ -158,52 +126,15 @@ impl Place {
         let mut steps = Vec::new();
         let mut step = |conv: &str, n_in, n_out, channels, activation| {
             let norm = format!("{}.bn{}", self.prefix, steps.len() + 1);
-            steps.push(Step {
-                conv: format!("{}.{conv}", self.prefix),
-                norm,
-                n_in,
-                n_out,
-                channels,
-                activation,
-            });
+            steps.push(Step { conv: format!("{}.{conv}", self.prefix), norm, n_in, n_out, channels, activation });
         };
         if self.expand == 1 {
-            step(
-                "conv_dw",
-                n_wide,
-                n_wide,
-                Channels::Separate,
-                Activation::Relu6,
-            );
-            step(
-                "conv_pw",
-                n_wide,
-                self.n_out,
-                Channels::Mixed,
-                Activation::Identity,
-            );
+            step("conv_dw", n_wide, n_wide, Channels::Separate, Activation::Relu6);
+            step("conv_pw", n_wide, self.n_out, Channels::Mixed, Activation::Identity);
         } else {
-            step(
-                "conv_pw",
-                self.n_in,
-                n_wide,
-                Channels::Mixed,
-                Activation::Relu6,
-            );
-            step(
-                "conv_dw",
-                n_wide,
-                n_wide,
-                Channels::Separate,
-                Activation::Relu6,
-            );
-            step(
-                "conv_pwl",
-                n_wide,
-                self.n_out,
-                Channels::Mixed,
-                Activation::Identity,
-            );
+            step("conv_pw", self.n_in, n_wide, Channels::Mixed, Activation::Relu6);
+            step("conv_dw", n_wide, n_wide, Channels::Separate, Activation::Relu6);
+            step("conv_pwl", n_wide, self.n_out, Channels::Mixed, Activation::Identity);
         }
         steps
     }
@@ -241,11 +172,7 @@ impl Block {
         for conv in &self.convs {
             values = conv.forward(&values)?;
         }
-        if self.residual {
-            add_and_activate(values, input, Activation::Identity)
-        } else {
-            Ok(values)
-        }
+        if self.residual { add_and_activate(values, input, Activation::Identity) } else { Ok(values) }
     }
 }
 
@@ -258,10 +185,5 @@ pub(crate) fn block_name(canonical: &str) -> Option<(usize, usize, &str)> {
 
 /// A block's place in a list of all blocks, for schemes that number them through.
 pub(crate) fn block_number(stages: &[Stage], stage_idx: usize, block_idx: usize) -> usize {
-    stages
-        .iter()
-        .take(stage_idx)
-        .map(|stage| stage.n_blocks)
-        .sum::<usize>()
-        + block_idx
+    stages.iter().take(stage_idx).map(|stage| stage.n_blocks).sum::<usize>() + block_idx
 }

@@ -75,11 +75,7 @@ impl std::fmt::Display for Mistake {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Missing(name) => write!(f, "tensor `{name}` is missing"),
-            Self::Shape {
-                name,
-                found,
-                wanted,
-            } => {
+            Self::Shape { name, found, wanted } => {
                 write!(f, "`{name}` has shape {found:?}, wanted {wanted}")
             }
             Self::Surplus(name) => write!(f, "tensor `{name}` has no place in the network"),
@@ -121,19 +117,12 @@ pub fn check(arch: &dyn Arch, source: &dyn TensorSource) -> Result<Checked, Weig
     if mistakes.is_empty() {
         return Ok(checked);
     }
-    Err(WeightsMismatch {
-        arch: arch.name(),
-        mistakes,
-        fits: identify(source).map(|arch| arch.name()),
-    })
+    Err(WeightsMismatch { arch: arch.name(), mistakes, fits: identify(source).map(|arch| arch.name()) })
 }
 
 /// The architecture that these weights fit, going by names and shapes.
 pub fn identify(source: &dyn TensorSource) -> Option<&'static dyn Arch> {
-    super::ARCHS
-        .iter()
-        .copied()
-        .find(|arch| compare(*arch, source).1.is_empty())
+    super::ARCHS.iter().copied().find(|arch| compare(*arch, source).1.is_empty())
 }
 
 fn compare(arch: &dyn Arch, source: &dyn TensorSource) -> (Checked, Vec<Mistake>) {
@@ -161,11 +150,7 @@ fn compare(arch: &dyn Arch, source: &dyn TensorSource) -> (Checked, Vec<Mistake>
                     } else {
                         format!("{wanted:?}")
                     };
-                    mistakes.push(Mistake::Shape {
-                        name: name.clone(),
-                        found,
-                        wanted,
-                    });
+                    mistakes.push(Mistake::Shape { name: name.clone(), found, wanted });
                 }
                 Some(_) => {}
             }
@@ -173,10 +158,7 @@ fn compare(arch: &dyn Arch, source: &dyn TensorSource) -> (Checked, Vec<Mistake>
         }
     }
     for name in source.names() {
-        let ignored = TRAINING_ONLY
-            .iter()
-            .chain(arch.ignored())
-            .any(|part| name.contains(part));
+        let ignored = TRAINING_ONLY.iter().chain(arch.ignored()).any(|part| name.contains(part));
         if !ignored && !known.contains(&name) {
             mistakes.push(Mistake::Surplus(name));
         }
@@ -196,11 +178,7 @@ mod tests {
         let mut params = Params::default();
         for parameter in arch("resnet18").expect("resnet18").parameters(10).iter() {
             let zero = Tensor::zeros(1, DType::F32, &Device::Cpu).expect("a tensor");
-            params.insert(
-                &parameter.name,
-                zero.broadcast_as(parameter.shape.as_slice())
-                    .expect("a view"),
-            );
+            params.insert(&parameter.name, zero.broadcast_as(parameter.shape.as_slice()).expect("a view"));
         }
         params
     }
@@ -210,9 +188,7 @@ mod tests {
     }
 
     fn message(params: &Params) -> String {
-        check(arch("resnet18").expect("resnet18"), params)
-            .expect_err("mistakes")
-            .to_string()
+        check(arch("resnet18").expect("resnet18"), params).expect_err("mistakes").to_string()
     }
 
     #[test]
@@ -220,10 +196,7 @@ mod tests {
         let mut params = resnet18();
         params.insert("bn1.num_batches_tracked", zeros(&[]));
         let checked = check(arch("resnet18").expect("resnet18"), &params).expect("right weights");
-        assert_eq!(
-            (checked.scheme.name, checked.n_classes),
-            ("torchvision", 10)
-        );
+        assert_eq!((checked.scheme.name, checked.n_classes), ("torchvision", 10));
     }
 
     #[test]
@@ -247,21 +220,19 @@ mod tests {
         for name_idx in 0..22 {
             params.insert(format!("extra{name_idx}"), zeros(&[1]));
         }
-        assert!(
-            message(&params).ends_with("tensor `extra9` has no place in the network; and 12 more")
-        );
+        assert!(message(&params).ends_with("tensor `extra9` has no place in the network; and 12 more"));
     }
 
     #[test]
     fn weights_of_another_architecture_are_recognised() {
-        let error = check(arch("resnet50").expect("resnet50"), &resnet18())
-            .expect_err("other weights")
-            .to_string();
-        assert!(error.starts_with("weights for `resnet50`: `layer1.0.conv1.weight` has shape [64, 64, 3, 3], wanted [64, 64, 1, 1]"), "{error}");
+        let error = check(arch("resnet50").expect("resnet50"), &resnet18()).expect_err("other weights").to_string();
         assert!(
-            error.ends_with("; these are weights of `resnet18`"),
+            error.starts_with(
+                "weights for `resnet50`: `layer1.0.conv1.weight` has shape [64, 64, 3, 3], wanted [64, 64, 1, 1]"
+            ),
             "{error}"
         );
+        assert!(error.ends_with("; these are weights of `resnet18`"), "{error}");
     }
 
     #[test]
@@ -278,10 +249,7 @@ mod tests {
     #[test]
     fn no_tensors_at_all_is_every_tensor_missing() {
         let message = message(&Params::default());
-        assert!(
-            message.starts_with("weights for `resnet18`: tensor `conv1.weight` is missing; "),
-            "{message}"
-        );
+        assert!(message.starts_with("weights for `resnet18`: tensor `conv1.weight` is missing; "), "{message}");
         assert!(message.ends_with("; and 92 more"), "{message}");
     }
 }

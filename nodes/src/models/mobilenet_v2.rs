@@ -19,70 +19,18 @@ use super::{
 pub struct MobileNetV2;
 
 const STAGES: &[Stage] = &[
-    Stage {
-        expand: 1,
-        kernel: 3,
-        stride: 1,
-        n_out: 16,
-        n_blocks: 1,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 2,
-        n_out: 24,
-        n_blocks: 2,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 2,
-        n_out: 32,
-        n_blocks: 3,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 2,
-        n_out: 64,
-        n_blocks: 4,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 1,
-        n_out: 96,
-        n_blocks: 3,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 2,
-        n_out: 160,
-        n_blocks: 3,
-    },
-    Stage {
-        expand: 6,
-        kernel: 3,
-        stride: 1,
-        n_out: 320,
-        n_blocks: 1,
-    },
+    Stage { expand: 1, kernel: 3, stride: 1, n_out: 16, n_blocks: 1 },
+    Stage { expand: 6, kernel: 3, stride: 2, n_out: 24, n_blocks: 2 },
+    Stage { expand: 6, kernel: 3, stride: 2, n_out: 32, n_blocks: 3 },
+    Stage { expand: 6, kernel: 3, stride: 2, n_out: 64, n_blocks: 4 },
+    Stage { expand: 6, kernel: 3, stride: 1, n_out: 96, n_blocks: 3 },
+    Stage { expand: 6, kernel: 3, stride: 2, n_out: 160, n_blocks: 3 },
+    Stage { expand: 6, kernel: 3, stride: 1, n_out: 320, n_blocks: 1 },
 ];
 
-const DESIGN: Design = Design {
-    stages: STAGES,
-    padding: Padding::Centred,
-    eps: 1e-5,
-};
+const DESIGN: Design = Design { stages: STAGES, padding: Padding::Centred, eps: 1e-5 };
 
-const SCHEMES: &[Scheme] = &[
-    Scheme {
-        name: "torchvision",
-        locate: in_torchvision,
-    },
-    Scheme::canonical("timm"),
-];
+const SCHEMES: &[Scheme] = &[Scheme { name: "torchvision", locate: in_torchvision }, Scheme::canonical("timm")];
 
 impl Arch for MobileNetV2 {
     fn name(&self) -> &'static str {

@@ -79,18 +79,10 @@ impl Normalize {
             return Ok(());
         };
         if !mean.iter().all(|value| value.is_finite()) {
-            return Err(NormalizeError::Figures {
-                key: "mean",
-                value: mean,
-                what: "list of finite numbers",
-            });
+            return Err(NormalizeError::Figures { key: "mean", value: mean, what: "list of finite numbers" });
         }
         if !std.iter().all(|value| value.is_finite() && *value > 0.0) {
-            return Err(NormalizeError::Figures {
-                key: "std",
-                value: std,
-                what: "list of numbers above zero",
-            });
+            return Err(NormalizeError::Figures { key: "std", value: std, what: "list of numbers above zero" });
         }
         Ok(())
     }
@@ -98,17 +90,11 @@ impl Normalize {
     /// The form with a name of its own that these figures stand for, or the figures themselves.
     pub fn named(figures: MeanStd) -> Result<Self, NormalizeError> {
         let (mean, std) = Self::Custom(figures).mean_std();
-        let close = |a: [f64; 3], b: [f64; 3]| {
-            a.iter()
-                .zip(b)
-                .all(|(a, b)| (a - b).abs() < 1e-9 * b.abs().max(1.0))
-        };
-        let named = [Self::Imagenet, Self::Tf127, Self::Half, Self::None]
-            .into_iter()
-            .find(|named| {
-                let (named_mean, named_std) = named.mean_std();
-                close(mean, named_mean) && close(std, named_std)
-            });
+        let close = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9 * b.abs().max(1.0));
+        let named = [Self::Imagenet, Self::Tf127, Self::Half, Self::None].into_iter().find(|named| {
+            let (named_mean, named_std) = named.mean_std();
+            close(mean, named_mean) && close(std, named_std)
+        });
         let normalize = named.unwrap_or(Self::Custom(figures));
         normalize.check().map(|()| normalize)
     }
@@ -128,9 +114,7 @@ impl Normalize {
     /// What every byte becomes, for each channel: exact to the last bit of f32, and quicker than arithmetic.
     fn tables(&self) -> [[f32; 256]; 3] {
         let (mean, std) = self.mean_std();
-        std::array::from_fn(|channel| {
-            std::array::from_fn(|byte| ((byte as f64 - mean[channel]) / std[channel]) as f32)
-        })
+        std::array::from_fn(|channel| std::array::from_fn(|byte| ((byte as f64 - mean[channel]) / std[channel]) as f32))
     }
 
     /// Normalises `pixels`, u8 `[n_rows, height, width, 3]`, into an f32 tensor `[n_rows, 3, height, width]` on the CPU.
@@ -143,18 +127,10 @@ impl Normalize {
     ) -> Result<Tensor, NormalizeError> {
         self.check()?;
         let n_pixels = height.checked_mul(width).filter(|&n_pixels| {
-            n_pixels
-                .checked_mul(3)
-                .and_then(|bytes| bytes.checked_mul(n_rows))
-                == Some(pixels.len())
+            n_pixels.checked_mul(3).and_then(|bytes| bytes.checked_mul(n_rows)) == Some(pixels.len())
         });
         let Some(n_pixels) = n_pixels else {
-            return Err(NormalizeError::Length {
-                n_bytes: pixels.len(),
-                n_rows,
-                height,
-                width,
-            });
+            return Err(NormalizeError::Length { n_bytes: pixels.len(), n_rows, height, width });
         };
         let tables = self.tables();
         let mut values = vec![0.0_f32; pixels.len()];
@@ -164,12 +140,8 @@ impl Normalize {
                 .zip(pixels.par_chunks_exact(3 * n_pixels))
                 .for_each(|(planes, image)| normalize_image(&tables, image, planes));
         }
-        Tensor::from_vec(values, (n_rows, 3, height, width), &Device::Cpu).map_err(|error| {
-            NormalizeError::Tensor {
-                n_rows,
-                reason: error.to_string(),
-            }
-        })
+        Tensor::from_vec(values, (n_rows, 3, height, width), &Device::Cpu)
+            .map_err(|error| NormalizeError::Tensor { n_rows, reason: error.to_string() })
     }
 }
 
@@ -205,17 +177,11 @@ mod tests {
         let pixels = [0, 127, 255, 10, 20, 30, 0, 127, 255, 10, 20, 30];
         let tensor = normalize.to_tensor(&pixels, 2, 1, 2).expect("a tensor");
         assert_eq!(tensor.dims(), [2, 3, 1, 2]);
-        let found = tensor
-            .flatten_all()
-            .and_then(|t| t.to_vec1::<f32>())
-            .expect("values");
+        let found = tensor.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("values");
         let [a, b] = expected;
         let one = [a[0], b[0], a[1], b[1], a[2], b[2]];
         for (found, wanted) in found.iter().zip(one.iter().chain(&one)) {
-            assert!(
-                (found - wanted).abs() < 1e-5,
-                "{written}: {found} is not {wanted}"
-            );
+            assert!((found - wanted).abs() < 1e-5, "{written}: {found} is not {wanted}");
         }
     }
 
@@ -224,42 +190,21 @@ mod tests {
         check(
             r#""imagenet""#,
             [
-                [
-                    -0.485 / 0.229,
-                    (127.0 / 255.0 - 0.456) / 0.224,
-                    (1.0 - 0.406) / 0.225,
-                ],
-                [
-                    (10.0 / 255.0 - 0.485) / 0.229,
-                    (20.0 / 255.0 - 0.456) / 0.224,
-                    (30.0 / 255.0 - 0.406) / 0.225,
-                ],
+                [-0.485 / 0.229, (127.0 / 255.0 - 0.456) / 0.224, (1.0 - 0.406) / 0.225],
+                [(10.0 / 255.0 - 0.485) / 0.229, (20.0 / 255.0 - 0.456) / 0.224, (30.0 / 255.0 - 0.406) / 0.225],
             ],
         );
-        check(
-            r#""tf127""#,
-            [
-                [-127.0 / 128.0, 0.0, 1.0],
-                [-117.0 / 128.0, -107.0 / 128.0, -97.0 / 128.0],
-            ],
-        );
+        check(r#""tf127""#, [[-127.0 / 128.0, 0.0, 1.0], [-117.0 / 128.0, -107.0 / 128.0, -97.0 / 128.0]]);
         check(
             r#""half""#,
-            [
-                [-1.0, 127.0 / 127.5 - 1.0, 1.0],
-                [10.0 / 127.5 - 1.0, 20.0 / 127.5 - 1.0, 30.0 / 127.5 - 1.0],
-            ],
+            [[-1.0, 127.0 / 127.5 - 1.0, 1.0], [10.0 / 127.5 - 1.0, 20.0 / 127.5 - 1.0, 30.0 / 127.5 - 1.0]],
         );
         check(r#""none""#, [[0.0, 127.0, 255.0], [10.0, 20.0, 30.0]]);
         check(
             r#"{"mean": [0, 0.5, 1], "std": [1, 2, 4]}"#,
             [
                 [0.0, (127.0 / 255.0 - 0.5) / 2.0, 0.0],
-                [
-                    10.0 / 255.0,
-                    (20.0 / 255.0 - 0.5) / 2.0,
-                    (30.0 / 255.0 - 1.0) / 4.0,
-                ],
+                [10.0 / 255.0, (20.0 / 255.0 - 0.5) / 2.0, (30.0 / 255.0 - 1.0) / 4.0],
             ],
         );
     }
@@ -269,17 +214,10 @@ mod tests {
         for normalize in [
             Normalize::Tf127,
             Normalize::None,
-            Normalize::Custom(MeanStd {
-                mean: [0.1, 0.2, 0.3],
-                std: [1.0, 2.0, 3.0],
-            }),
+            Normalize::Custom(MeanStd { mean: [0.1, 0.2, 0.3], std: [1.0, 2.0, 3.0] }),
         ] {
             let text = serde_json::to_string(&normalize).expect("text");
-            assert_eq!(
-                serde_json::from_str::<Normalize>(&text).expect("the same"),
-                normalize,
-                "{text}"
-            );
+            assert_eq!(serde_json::from_str::<Normalize>(&text).expect("the same"), normalize, "{text}");
         }
         assert!(serde_json::from_str::<Normalize>(r#"{"mean": [0, 0, 0]}"#).is_err());
         assert!(serde_json::from_str::<Normalize>(r#""imagnet""#).is_err());
@@ -287,37 +225,16 @@ mod tests {
 
     #[test]
     fn bytes_that_do_not_fill_the_shape_are_refused() {
-        let error = Normalize::Half
-            .to_tensor(&[0; 11], 1, 2, 2)
-            .expect_err("one byte short");
-        assert_eq!(
-            error.to_string(),
-            "11 bytes are no batch of 1 images of 2×2×3"
-        );
-        assert!(
-            Normalize::Half
-                .to_tensor(&[], usize::MAX, usize::MAX, 2)
-                .is_err()
-        );
-        assert_eq!(
-            Normalize::Half
-                .to_tensor(&[], 0, 2, 2)
-                .expect("empty")
-                .dims(),
-            [0, 3, 2, 2]
-        );
+        let error = Normalize::Half.to_tensor(&[0; 11], 1, 2, 2).expect_err("one byte short");
+        assert_eq!(error.to_string(), "11 bytes are no batch of 1 images of 2×2×3");
+        assert!(Normalize::Half.to_tensor(&[], usize::MAX, usize::MAX, 2).is_err());
+        assert_eq!(Normalize::Half.to_tensor(&[], 0, 2, 2).expect("empty").dims(), [0, 3, 2, 2]);
     }
 
     #[test]
     fn figures_that_give_infinities_are_refused() {
-        let flat = Normalize::Custom(MeanStd {
-            mean: [0.0; 3],
-            std: [1.0, 0.0, 1.0],
-        });
+        let flat = Normalize::Custom(MeanStd { mean: [0.0; 3], std: [1.0, 0.0, 1.0] });
         let error = flat.to_tensor(&[0; 3], 1, 1, 1).expect_err("a zero");
-        assert_eq!(
-            error.to_string(),
-            "`std: [1.0, 0.0, 1.0]` is no list of numbers above zero"
-        );
+        assert_eq!(error.to_string(), "`std: [1.0, 0.0, 1.0]` is no list of numbers above zero");
     }
 }

@@ -33,14 +33,8 @@ pub struct ReadTensorError {
 
 impl ReadTensorError {
     /// Names the tensor that `cause` kept from being read.
-    pub fn new(
-        name: impl Into<String>,
-        cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> Self {
-        Self {
-            name: name.into(),
-            cause: cause.into(),
-        }
+    pub fn new(name: impl Into<String>, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self { name: name.into(), cause: cause.into() }
     }
 }
 
@@ -77,10 +71,7 @@ impl TensorSource for Params {
     }
 
     fn load(&self, name: &str, dtype: DType, device: &Device) -> Result<Tensor, ReadTensorError> {
-        let tensor = self
-            .tensors
-            .get(name)
-            .ok_or_else(|| ReadTensorError::new(name, "there is no such tensor"))?;
+        let tensor = self.tensors.get(name).ok_or_else(|| ReadTensorError::new(name, "there is no such tensor"))?;
         tensor
             .to_dtype(dtype)
             .and_then(|tensor| tensor.to_device(device))

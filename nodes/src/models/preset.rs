@@ -17,11 +17,7 @@ pub struct Preset {
 impl Preset {
     /// Shorter side to `side`, then a square of 224 from the centre: the common evaluation of ImageNet models.
     pub fn crop_224(side: u32, interpolation: Interpolation, normalize: Normalize) -> Self {
-        let pixels = Preprocess {
-            resize: Some(Resize::Shorter(side)),
-            crop: Some(Crop::square(224)),
-            interpolation,
-        };
+        let pixels = Preprocess { resize: Some(Resize::Shorter(side)), crop: Some(Crop::square(224)), interpolation };
         Self { pixels, normalize }
     }
 }

@@ -22,10 +22,7 @@ impl RandomWeights {
     /// Weights for one architecture, under its canonical names.
     pub fn new(arch: &dyn Arch, n_classes: usize, seed: u64) -> Self {
         let parameters = arch.parameters(n_classes);
-        let shapes = parameters
-            .iter()
-            .map(|p| (p.name.clone(), p.shape.clone()))
-            .collect();
+        let shapes = parameters.iter().map(|p| (p.name.clone(), p.shape.clone())).collect();
         Self { shapes, seed }
     }
 
@@ -45,18 +42,11 @@ impl TensorSource for RandomWeights {
     }
 
     fn load(&self, name: &str, dtype: DType, device: &Device) -> Result<Tensor, ReadTensorError> {
-        let shape = self
-            .shapes
-            .get(name)
-            .ok_or_else(|| ReadTensorError::new(name, "there is no such tensor"))?;
-        Tensor::from_vec(
-            values(name, shape, self.seed),
-            shape.as_slice(),
-            &Device::Cpu,
-        )
-        .and_then(|tensor| tensor.to_dtype(dtype))
-        .and_then(|tensor| tensor.to_device(device))
-        .map_err(|error| ReadTensorError::new(name, error))
+        let shape = self.shapes.get(name).ok_or_else(|| ReadTensorError::new(name, "there is no such tensor"))?;
+        Tensor::from_vec(values(name, shape, self.seed), shape.as_slice(), &Device::Cpu)
+            .and_then(|tensor| tensor.to_dtype(dtype))
+            .and_then(|tensor| tensor.to_device(device))
+            .map_err(|error| ReadTensorError::new(name, error))
     }
 }
 
@@ -80,8 +70,7 @@ fn values(name: &str, shape: &[usize], seed: u64) -> Vec<f32> {
     let start = name_hash(name) ^ mix(seed);
     (0..shape.iter().product::<usize>())
         .map(|value_idx| {
-            let bits =
-                mix(start.wrapping_add((value_idx as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
+            let bits = mix(start.wrapping_add((value_idx as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15)));
             let unit = (bits >> 40) as f64 / f64::from(1 << 23) - 1.0;
             (offset + amplitude * unit) as f32
         })
@@ -90,9 +79,7 @@ fn values(name: &str, shape: &[usize], seed: u64) -> Vec<f32> {
 
 /// FNV-1a.
 fn name_hash(name: &str) -> u64 {
-    name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-    })
+    name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3))
 }
 
 /// The finalizer of SplitMix64: every output bit depends on every input bit.
@@ -119,10 +106,6 @@ mod tests {
 
     #[test]
     fn variances_are_positive() {
-        assert!(
-            values("bn.running_var", &[1000], 7)
-                .iter()
-                .all(|&value| value >= 0.5)
-        );
+        assert!(values("bn.running_var", &[1000], 7).iter().all(|&value| value >= 0.5));
     }
 }

@@ -24,20 +24,8 @@ pub struct ParamReader<'a> {
 
 impl<'a> ParamReader<'a> {
     /// A reader of weights that were found to fit `arch`.
-    pub fn new(
-        arch: &dyn Arch,
-        source: &'a dyn TensorSource,
-        checked: Checked,
-        dtype: DType,
-        device: &Device,
-    ) -> Self {
-        Self {
-            arch: arch.name(),
-            source,
-            checked,
-            dtype,
-            device: device.clone(),
-        }
+    pub fn new(arch: &dyn Arch, source: &'a dyn TensorSource, checked: Checked, dtype: DType, device: &Device) -> Self {
+        Self { arch: arch.name(), source, checked, dtype, device: device.clone() }
     }
 
     /// One tensor in f32 on the CPU.
@@ -45,10 +33,7 @@ impl<'a> ParamReader<'a> {
         match (self.checked.scheme.locate)(canonical) {
             Location::Whole(name) => self.load(&name),
             Location::Stacked(names) => {
-                let parts = names
-                    .iter()
-                    .map(|name| self.load(name))
-                    .collect::<Result<Vec<_>, _>>()?;
+                let parts = names.iter().map(|name| self.load(name)).collect::<Result<Vec<_>, _>>()?;
                 Tensor::cat(&parts, 0).map_err(|error| self.device_error(error))
             }
         }
@@ -60,13 +45,7 @@ impl<'a> ParamReader<'a> {
     }
 
     /// A convolution without a bias, followed by a batch norm that is folded into it.
-    pub fn conv_norm(
-        &self,
-        conv: &str,
-        norm: &str,
-        eps: f64,
-        spec: ConvSpec,
-    ) -> Result<Conv, LoadError> {
+    pub fn conv_norm(&self, conv: &str, norm: &str, eps: f64, spec: ConvSpec) -> Result<Conv, LoadError> {
         let weight = self.values(&format!("{conv}.weight"))?;
         let [gamma, beta, mean, var] = [
             self.values(&format!("{norm}.weight"))?,
@@ -101,8 +80,7 @@ impl<'a> ParamReader<'a> {
     }
 
     fn conv_of(&self, weight: Tensor, bias: Tensor, spec: ConvSpec) -> Result<Conv, LoadError> {
-        Conv::new(self.place(weight)?, self.place(bias)?, spec)
-            .map_err(|error| self.device_error(error))
+        Conv::new(self.place(weight)?, self.place(bias)?, spec).map_err(|error| self.device_error(error))
     }
 
     /// Rounds to the data type of the weights and moves to the device. The CPU's matrix products know no bf16 and are
@@ -120,27 +98,17 @@ impl<'a> ParamReader<'a> {
         let tensor = self
             .source
             .load(name, DType::F32, &Device::Cpu)
-            .map_err(|error| LoadError::Read {
-                arch: self.arch,
-                error,
-            })?;
+            .map_err(|error| LoadError::Read { arch: self.arch, error })?;
         // The networks index by the checked shape, so a source that breaks its word is caught here.
         if Some(tensor.dims().to_vec()) != self.source.shape(name) {
-            let error =
-                ReadTensorError::new(name, format!("it came with shape {:?}", tensor.dims()));
-            return Err(LoadError::Read {
-                arch: self.arch,
-                error,
-            });
+            let error = ReadTensorError::new(name, format!("it came with shape {:?}", tensor.dims()));
+            return Err(LoadError::Read { arch: self.arch, error });
         }
         Ok(tensor)
     }
 
     fn device_error(&self, error: candle_core::Error) -> LoadError {
-        LoadError::Device {
-            arch: self.arch,
-            error,
-        }
+        LoadError::Device { arch: self.arch, error }
     }
 }
 
@@ -153,23 +121,14 @@ pub fn compute_dtype(dtype: DType, device: &Device) -> DType {
 fn fold(weight: &Tensor, norm: [&Tensor; 4], eps: f64) -> candle_core::Result<(Tensor, Tensor)> {
     let shape = weight.shape().clone();
     let mut weight: Vec<f32> = weight.flatten_all()?.to_vec1()?;
-    let [gamma, beta, mean, var]: [Vec<f32>; 4] = [
-        norm[0].to_vec1()?,
-        norm[1].to_vec1()?,
-        norm[2].to_vec1()?,
-        norm[3].to_vec1()?,
-    ];
+    let [gamma, beta, mean, var]: [Vec<f32>; 4] =
+        [norm[0].to_vec1()?, norm[1].to_vec1()?, norm[2].to_vec1()?, norm[3].to_vec1()?];
     let mut bias = Vec::with_capacity(gamma.len());
     let n_per_channel = weight.len() / gamma.len();
     for (channel_idx, weights) in weight.chunks_exact_mut(n_per_channel).enumerate() {
         let scale = f64::from(gamma[channel_idx]) / (f64::from(var[channel_idx]) + eps).sqrt();
         bias.push((f64::from(beta[channel_idx]) - f64::from(mean[channel_idx]) * scale) as f32);
-        weights
-            .iter_mut()
-            .for_each(|weight| *weight = (f64::from(*weight) * scale) as f32);
+        weights.iter_mut().for_each(|weight| *weight = (f64::from(*weight) * scale) as f32);
     }
-    Ok((
-        Tensor::from_vec(weight, shape, &Device::Cpu)?,
-        Tensor::new(bias, &Device::Cpu)?,
-    ))
+    Ok((Tensor::from_vec(weight, shape, &Device::Cpu)?, Tensor::new(bias, &Device::Cpu)?))
 }

@@ -7,8 +7,7 @@ use candle_core::{Result, Tensor};
 use super::{
     arch::Parameters,
     layers::{
-        Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean,
-        max_pool_3x3_stride_2,
+        Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean, max_pool_3x3_stride_2,
     },
     load::LoadError,
     network::{Network, Outputs},
@@ -20,13 +19,8 @@ const EPS: f64 = 1e-5;
 const N_STEM: usize = 64;
 
 /// How torchvision, timm and Hugging Face name the tensors of every ResNet.
-pub(crate) const SCHEMES: &[Scheme] = &[
-    Scheme::canonical("torchvision"),
-    Scheme {
-        name: "huggingface",
-        locate: in_huggingface,
-    },
-];
+pub(crate) const SCHEMES: &[Scheme] =
+    &[Scheme::canonical("torchvision"), Scheme { name: "huggingface", locate: in_huggingface }];
 
 /// What distinguishes one ResNet from another.
 pub(crate) struct Design {
@@ -86,17 +80,8 @@ impl Design {
         for (stage_idx, n_blocks) in self.n_blocks.into_iter().enumerate() {
             let width = N_STEM << stage_idx;
             for block_idx in 0..n_blocks {
-                let stride = if stage_idx > 0 && block_idx == 0 {
-                    2
-                } else {
-                    1
-                };
-                let place = self.place(
-                    &format!("layer{}.{block_idx}", stage_idx + 1),
-                    n_in,
-                    width,
-                    stride,
-                );
+                let stride = if stage_idx > 0 && block_idx == 0 { 2 } else { 1 };
+                let place = self.place(&format!("layer{}.{block_idx}", stage_idx + 1), n_in, width, stride);
                 n_in = place.steps.last().map_or(n_in, |step| step.n_out);
                 places.push(place);
             }
@@ -160,10 +145,7 @@ impl Design {
     }
 
     /// The network, from checked weights.
-    pub(crate) fn build(
-        &self,
-        reader: &ParamReader<'_>,
-    ) -> std::result::Result<Box<dyn Network>, LoadError> {
+    pub(crate) fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
         let read = |step: &Step| {
             let spec = ConvSpec {
                 stride: step.stride,
@@ -175,11 +157,7 @@ impl Design {
         };
         let mut blocks = Vec::new();
         for place in self.places() {
-            let convs = place
-                .steps
-                .iter()
-                .map(read)
-                .collect::<std::result::Result<Vec<_>, _>>()?;
+            let convs = place.steps.iter().map(read).collect::<std::result::Result<Vec<_>, _>>()?;
             let shortcut = place.shortcut.as_ref().map(read).transpose()?;
             blocks.push(Block { convs, shortcut });
         }
@@ -245,10 +223,7 @@ fn huggingface_name(canonical: &str) -> Option<String> {
     }
     let stage: usize = first.strip_prefix("layer")?.parse().ok()?;
     let (block, rest) = rest.split_once('.')?;
-    let prefix = format!(
-        "resnet.encoder.stages.{}.layers.{block}",
-        stage.checked_sub(1)?
-    );
+    let prefix = format!("resnet.encoder.stages.{}.layers.{block}", stage.checked_sub(1)?);
     if let Some(rest) = rest.strip_prefix("downsample.0.") {
         return Some(format!("{prefix}.shortcut.convolution.{rest}"));
     }
@@ -262,8 +237,5 @@ fn huggingface_name(canonical: &str) -> Option<String> {
         _ => return None,
     };
     let number: usize = number.parse().ok()?;
-    Some(format!(
-        "{prefix}.layer.{}.{part}.{rest}",
-        number.checked_sub(1)?
-    ))
+    Some(format!("{prefix}.layer.{}.{part}.{rest}", number.checked_sub(1)?))
 }

@@ -17,10 +17,7 @@ use super::{
 #[derive(Debug)]
 pub struct ResNet18;
 
-const DESIGN: Design = Design {
-    block: BlockKind::Basic,
-    n_blocks: [2, 2, 2, 2],
-};
+const DESIGN: Design = Design { block: BlockKind::Basic, n_blocks: [2, 2, 2, 2] };
 
 impl Arch for ResNet18 {
     fn name(&self) -> &'static str {

@@ -17,10 +17,7 @@ use super::{
 #[derive(Debug)]
 pub struct ResNet50;
 
-const DESIGN: Design = Design {
-    block: BlockKind::Bottleneck,
-    n_blocks: [3, 4, 6, 3],
-};
+const DESIGN: Design = Design { block: BlockKind::Bottleneck, n_blocks: [3, 4, 6, 3] };
 
 impl Arch for ResNet50 {
     fn name(&self) -> &'static str {

@@ -35,18 +35,11 @@ impl Location {
 impl Scheme {
     /// The convention in which the file has the canonical names.
     pub const fn canonical(name: &'static str) -> Self {
-        Self {
-            name,
-            locate: |canonical| Location::Whole(canonical.to_owned()),
-        }
+        Self { name, locate: |canonical| Location::Whole(canonical.to_owned()) }
     }
 
     /// The scheme under which most of the parameters are found; the first one where several are equal.
-    pub fn detect(
-        schemes: &'static [Scheme],
-        parameters: &Parameters,
-        source: &dyn TensorSource,
-    ) -> Scheme {
+    pub fn detect(schemes: &'static [Scheme], parameters: &Parameters, source: &dyn TensorSource) -> Scheme {
         let mut best = (schemes[0], 0);
         for &scheme in schemes {
             let n_found = parameters

@@ -33,14 +33,8 @@ const EPS: f64 = 1e-6;
 
 const SCHEMES: &[Scheme] = &[
     Scheme::canonical("timm"),
-    Scheme {
-        name: "huggingface",
-        locate: in_huggingface,
-    },
-    Scheme {
-        name: "torchvision",
-        locate: in_torchvision,
-    },
+    Scheme { name: "huggingface", locate: in_huggingface },
+    Scheme { name: "torchvision", locate: in_torchvision },
 ];
 
 impl Arch for VitBasePatch16 {
@@ -135,11 +129,7 @@ struct Block {
 impl Network for Vit {
     fn forward(&self, images: &Tensor, outputs: Outputs) -> Result<Tensor> {
         let n_rows = images.dim(0)?;
-        let patches = self
-            .patches
-            .forward(images)?
-            .flatten_from(2)?
-            .transpose(1, 2)?;
+        let patches = self.patches.forward(images)?.flatten_from(2)?.transpose(1, 2)?;
         let class_token = self.class_token.broadcast_as((n_rows, 1, WIDTH))?;
         let positions = self.positions.broadcast_as((n_rows, N_TOKENS, WIDTH))?;
         let tokens = Tensor::cat(&[class_token, patches], 1)?;
@@ -178,18 +168,14 @@ impl Block {
     fn attend(&self, tokens: &Tensor) -> Result<Tensor> {
         let (n_rows, n_tokens, _) = tokens.dims3()?;
         let head_width = WIDTH / N_HEADS;
-        let qkv = self
-            .qkv
-            .forward(tokens)?
-            .reshape((n_rows, n_tokens, 3, N_HEADS, head_width))?
-            .permute((2, 0, 3, 1, 4))?;
+        let qkv =
+            self.qkv.forward(tokens)?.reshape((n_rows, n_tokens, 3, N_HEADS, head_width))?.permute((2, 0, 3, 1, 4))?;
         let query = (qkv.i(0)?.contiguous()? * (1.0 / (head_width as f64).sqrt()))?;
         let key = qkv.i(1)?.contiguous()?;
         let value = qkv.i(2)?.contiguous()?;
         let weights = softmax_last_dim(&query.matmul(&key.transpose(D::Minus2, D::Minus1)?)?)?;
         let mixed = weights.matmul(&value)?.transpose(1, 2)?.contiguous()?;
-        self.proj
-            .forward(&mixed.reshape((n_rows, n_tokens, WIDTH))?)
+        self.proj.forward(&mixed.reshape((n_rows, n_tokens, WIDTH))?)
     }
 }
 
@@ -220,9 +206,7 @@ fn in_huggingface(canonical: &str) -> Location {
         "attn.qkv" => {
             let stacked = ["query", "key", "value"];
             return Location::Stacked(
-                stacked
-                    .map(|name| format!("{prefix}.attention.attention.{name}.{part}"))
-                    .to_vec(),
+                stacked.map(|name| format!("{prefix}.attention.attention.{name}.{part}")).to_vec(),
             );
         }
         "attn.proj" => "attention.output.dense",

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use engine::data::{ColumnType, DType, Dim, Field, HeapPool, Role, Schema, Tensor};
 use engine::node::{
-    BuildCx, Fault, InferStage, LoadModel, Model, ModelError, NodeKind, NodeSpec, SpecCx, SpecError, Stage, find_column,
+    BuildCx, Fault, InferStage, LoadModel, Model, ModelError, NodeKind, NodeSpec, Padding, SpecCx, SpecError, Stage,
+    find_column,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -29,8 +30,6 @@ pub struct TestModel {
     /// Rows of a batch.
     #[serde(default = "default_batch")]
     batch: usize,
-    /// The device that is asked for.
-    device: Option<String>,
     /// How it fails, if it does.
     fail: Option<Fail>,
     /// Batches, over all instances, that are computed before it fails.
@@ -87,7 +86,7 @@ impl NodeKind for TestModel {
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let column = self.find(cx.input()).map_err(|error| Fault::permanent(error.to_string()))?;
         let model = Loader { options: self.clone(), n_computed: Arc::default() };
-        Ok(Stage::Infer(InferStage { model: Arc::new(model), inputs: vec![column], device: self.device.clone() }))
+        Ok(Stage::Infer(InferStage { model: Arc::new(model), inputs: vec![column], padding: Padding::ToPlan }))
     }
 
     fn batch_size(&self) -> Option<usize> {

@@ -50,10 +50,7 @@ impl Element {
         macro_rules! decode {
             ($t:ty, $n:literal) => {{
                 let (elements, _) = bytes.as_chunks::<$n>();
-                let values: Vec<$t> = elements
-                    .iter()
-                    .map(|element| <$t>::from_le_bytes(*element))
-                    .collect();
+                let values: Vec<$t> = elements.iter().map(|element| <$t>::from_le_bytes(*element)).collect();
                 Tensor::from_vec(values, shape, &Device::Cpu)
             }};
         }
@@ -66,10 +63,7 @@ impl Element {
             Self::I32 => decode!(i32, 4),
             Self::I16 => decode!(i16, 2),
             Self::I8 => {
-                let values: Vec<i16> = bytes
-                    .iter()
-                    .map(|byte| i16::from(byte.cast_signed()))
-                    .collect();
+                let values: Vec<i16> = bytes.iter().map(|byte| i16::from(byte.cast_signed())).collect();
                 Tensor::from_vec(values, shape, &Device::Cpu)
             }
             Self::U8 | Self::Bool => Tensor::from_vec(bytes.to_vec(), shape, &Device::Cpu),
@@ -83,30 +77,18 @@ mod tests {
 
     fn check(element: Element, bytes: &[u8], expected: &[f64]) {
         let tensor = element.tensor(bytes, &[expected.len()]).unwrap();
-        let values: Vec<f64> = tensor
-            .to_dtype(candle_core::DType::F64)
-            .unwrap()
-            .to_vec1()
-            .unwrap();
+        let values: Vec<f64> = tensor.to_dtype(candle_core::DType::F64).unwrap().to_vec1().unwrap();
         assert_eq!(values, expected, "{element:?}");
         assert_eq!(bytes.len(), element.size() * expected.len());
     }
 
     #[test]
     fn every_element_type_is_read_little_endian() {
-        check(
-            Element::F32,
-            &[0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0],
-            &[1.0, -2.5],
-        );
+        check(Element::F32, &[0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0], &[1.0, -2.5]);
         check(Element::F16, &[0, 0x3c, 0, 0xc1], &[1.0, -2.5]);
         check(Element::Bf16, &[0x80, 0x3f, 0x20, 0xc0], &[1.0, -2.5]);
         check(Element::F64, &[0, 0, 0, 0, 0, 0, 0x04, 0xc0], &[-2.5]);
-        check(
-            Element::I64,
-            &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff],
-            &[-2.0],
-        );
+        check(Element::I64, &[0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], &[-2.0]);
         check(Element::I32, &[0, 1, 0, 0], &[256.0]);
         check(Element::I16, &[0, 0x80], &[-32768.0]);
         check(Element::I8, &[0x80, 1], &[-128.0, 1.0]);

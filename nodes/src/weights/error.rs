@@ -16,10 +16,7 @@ pub struct WeightsError {
 
 impl WeightsError {
     pub(super) fn new(path: &Path, fault: impl Into<WeightsFault>) -> Self {
-        Self {
-            path: path.to_path_buf(),
-            fault: fault.into(),
-        }
+        Self { path: path.to_path_buf(), fault: fault.into() }
     }
 }
 
@@ -40,9 +37,7 @@ pub enum WeightsFault {
     Empty,
 
     /// The first bytes are those of no format that is read here.
-    #[error(
-        "{0}; weights are read from safetensors, from files made by `torch.save`, and from Hugging Face folders"
-    )]
+    #[error("{0}; weights are read from safetensors, from files made by `torch.save`, and from Hugging Face folders")]
     Unrecognised(String),
 
     /// The folder has no weight file.
@@ -89,10 +84,7 @@ pub enum WeightsFault {
 
 impl WeightsFault {
     pub(super) fn malformed(part: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Malformed {
-            part: part.into(),
-            problem: problem.into(),
-        }
+        Self::Malformed { part: part.into(), problem: problem.into() }
     }
 
     /// What stands between the file's name and the fault: most faults go on as a sentence about the file.
@@ -160,11 +152,7 @@ const LISTED: usize = 8;
 
 /// At most eight names, quoted.
 pub(super) fn listed(names: &[String]) -> String {
-    let shown: Vec<String> = names
-        .iter()
-        .take(LISTED)
-        .map(|name| quoted(name).to_string())
-        .collect();
+    let shown: Vec<String> = names.iter().take(LISTED).map(|name| quoted(name).to_string()).collect();
     match names.len() > LISTED {
         true => format!("{}, …", shown.join(", ")),
         false => shown.join(", "),
@@ -196,19 +184,12 @@ mod tests {
     fn names_from_files_cannot_steer_the_terminal() {
         assert_eq!(quoted("fc.weight").to_string(), "`fc.weight`");
         assert_eq!(quoted("a\u{1b}[2Jb\n").to_string(), "`a\\u{1b}[2Jb\\n`");
-        assert_eq!(
-            quoted(&"x".repeat(500)).to_string(),
-            format!("`{}…`", "x".repeat(120))
-        );
+        assert_eq!(quoted(&"x".repeat(500)).to_string(), format!("`{}…`", "x".repeat(120)));
     }
 
     #[test]
     fn a_truncated_file_is_reported_with_both_sizes() {
-        let fault = WeightsFault::Truncated {
-            part: "tensor `fc.weight`".into(),
-            end: 46_830_592,
-            len: 1000,
-        };
+        let fault = WeightsFault::Truncated { part: "tensor `fc.weight`".into(), end: 46_830_592, len: 1000 };
         assert_eq!(
             WeightsError::new(Path::new("x.safetensors"), fault).to_string(),
             "`x.safetensors`: truncated: tensor `fc.weight` ends at byte 46,830,592 and the file has 1,000"

@@ -33,11 +33,7 @@ impl Layout {
     /// A tensor that fills `region` in row-major order.
     pub fn row_major(name: &str, shape: Vec<usize>, region: Region) -> Result<Self, WeightsFault> {
         let strides = row_major_strides(name, &shape)?;
-        let n_bytes = shape
-            .iter()
-            .try_fold(region.element.size(), |product, dim| {
-                product.checked_mul(*dim)
-            });
+        let n_bytes = shape.iter().try_fold(region.element.size(), |product, dim| product.checked_mul(*dim));
         if n_bytes != Some(region.bytes.len()) {
             let wanted = n_bytes.map_or("too many".into(), |n_bytes| grouped(n_bytes as u64));
             let set_aside = grouped(region.bytes.len() as u64);
@@ -60,69 +56,39 @@ impl Layout {
     ) -> Result<Self, WeightsFault> {
         let fail = |problem: String| Err(WeightsFault::tensor(name, problem));
         if shape.len() > MAX_DIMS {
-            return fail(format!(
-                "has {} dimensions; at most {MAX_DIMS} are read",
-                shape.len()
-            ));
+            return fail(format!("has {} dimensions; at most {MAX_DIMS} are read", shape.len()));
         }
         if shape.len() != strides.len() {
-            return fail(format!(
-                "has {} dimensions and {} strides",
-                shape.len(),
-                strides.len()
-            ));
+            return fail(format!("has {} dimensions and {} strides", shape.len(), strides.len()));
         }
         let size = region.element.size();
-        let Some(n_elements) = shape
-            .iter()
-            .try_fold(1usize, |product, dim| product.checked_mul(*dim))
-        else {
-            return fail(format!(
-                "has shape {shape:?}, more elements than any memory holds"
-            ));
+        let Some(n_elements) = shape.iter().try_fold(1usize, |product, dim| product.checked_mul(*dim)) else {
+            return fail(format!("has shape {shape:?}, more elements than any memory holds"));
         };
         let available = region.bytes.len() / size;
         let furthest = shape
             .iter()
             .zip(strides)
-            .try_fold(offset, |sum, (dim, stride)| {
-                dim.saturating_sub(1).checked_mul(*stride)?.checked_add(sum)
-            });
+            .try_fold(offset, |sum, (dim, stride)| dim.saturating_sub(1).checked_mul(*stride)?.checked_add(sum));
         // One behind the last element; an empty tensor has no last element.
-        let end = if n_elements == 0 {
-            Some(offset.min(available))
-        } else {
-            furthest.and_then(|last| last.checked_add(1))
-        };
+        let end =
+            if n_elements == 0 { Some(offset.min(available)) } else { furthest.and_then(|last| last.checked_add(1)) };
         let Some(end) = end.filter(|end| *end <= available) else {
             let strides = format!("shape {shape:?} with strides {strides:?} from element {offset}");
-            return fail(format!(
-                "reaches out of its storage of {available} elements: {strides}"
-            ));
+            return fail(format!("reaches out of its storage of {available} elements: {strides}"));
         };
         // A stride of zero repeats values without bytes behind them. A file may do so up to its storage's own size
         // (torch expands scalars), and no further: otherwise a small file could ask for all memory.
         if n_elements > available.max(1 << 16) {
-            return fail(format!(
-                "has shape {shape:?} and a storage of only {available} elements"
-            ));
+            return fail(format!("has shape {shape:?} and a storage of only {available} elements"));
         }
         let start = region.bytes.start + offset.min(end) * size;
         let span = start..region.bytes.start + end * size;
         let row_major = row_major_strides(name, &shape)?;
-        let is_row_major = shape
-            .iter()
-            .zip(strides)
-            .zip(&row_major)
-            .all(|((dim, have), want)| *dim <= 1 || have == want);
+        let is_row_major =
+            shape.iter().zip(strides).zip(&row_major).all(|((dim, have), want)| *dim <= 1 || have == want);
         let strides = (n_elements > 0 && !is_row_major).then(|| strides.to_vec());
-        Ok(Self {
-            element: region.element,
-            shape,
-            n_bytes: n_elements * size,
-            span,
-            strides,
-        })
+        Ok(Self { element: region.element, shape, n_bytes: n_elements * size, span, strides })
     }
 
     /// The tensor's bytes in row-major order out of the file's bytes; `None` if the file is not the one measured.
@@ -187,21 +153,14 @@ mod tests {
     use super::*;
 
     fn bytes_of(n_elements: u8) -> Region {
-        Region {
-            element: Element::U8,
-            bytes: 2..2 + usize::from(n_elements),
-        }
+        Region { element: Element::U8, bytes: 2..2 + usize::from(n_elements) }
     }
 
     /// What a tensor over the bytes 0, 1, 2, … reads, the region beginning at byte 2.
     fn check(shape: &[usize], strides: &[usize], offset: usize, expected: &[u8]) {
         let file: Vec<u8> = (0..32).collect();
         let layout = Layout::strided("t", shape.to_vec(), strides, offset, &bytes_of(24)).unwrap();
-        assert_eq!(
-            layout.bytes(&file).unwrap().as_ref(),
-            expected,
-            "{shape:?} {strides:?} {offset}"
-        );
+        assert_eq!(layout.bytes(&file).unwrap().as_ref(), expected, "{shape:?} {strides:?} {offset}");
         assert_eq!(layout.n_bytes, expected.len());
     }
 
@@ -227,9 +186,7 @@ mod tests {
     #[test]
     fn a_tensor_cannot_reach_out_of_its_storage() {
         let refused = |shape: &[usize], strides: &[usize], offset, expected: &str| {
-            let error = Layout::strided("t", shape.to_vec(), strides, offset, &bytes_of(24))
-                .unwrap_err()
-                .to_string();
+            let error = Layout::strided("t", shape.to_vec(), strides, offset, &bytes_of(24)).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         };
         refused(&[25], &[1], 0, "reaches out of its storage of 24 elements");
@@ -238,31 +195,16 @@ mod tests {
         refused(&[3], &[usize::MAX / 2], 0, "reaches out");
         refused(&[1], &[1], usize::MAX, "reaches out");
         refused(&[2, 2], &[1], 0, "2 dimensions and 1 strides");
-        refused(
-            &[usize::MAX, 2],
-            &[0, 0],
-            0,
-            "more elements than any memory holds",
-        );
+        refused(&[usize::MAX, 2], &[0, 0], 0, "more elements than any memory holds");
         refused(&[1 << 40], &[0], 0, "a storage of only 24 elements");
         refused(&[1; 17], &[1; 17], 0, "17 dimensions");
     }
 
     #[test]
     fn a_row_major_tensor_fills_its_region() {
-        let error = Layout::row_major("t", vec![5, 5], bytes_of(24))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("25 bytes, and 24 bytes are set aside"),
-            "{error}"
-        );
-        let error = Layout::row_major("t", vec![4, 5], bytes_of(24))
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("20 bytes, and 24 bytes are set aside"),
-            "{error}"
-        );
+        let error = Layout::row_major("t", vec![5, 5], bytes_of(24)).unwrap_err().to_string();
+        assert!(error.contains("25 bytes, and 24 bytes are set aside"), "{error}");
+        let error = Layout::row_major("t", vec![4, 5], bytes_of(24)).unwrap_err().to_string();
+        assert!(error.contains("20 bytes, and 24 bytes are set aside"), "{error}");
     }
 }

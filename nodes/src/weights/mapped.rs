@@ -36,10 +36,7 @@ impl Mapped {
         // compiler cannot check is that nobody changes the file meanwhile; the module's documentation asks for that. No
         // check made on the bytes is relied upon for memory safety: every later access is bounds-checked again.
         let bytes = unsafe { Mmap::map(&file) }.map_err(|error| fail(error.into()))?;
-        Ok(Self {
-            path: path.to_path_buf(),
-            bytes,
-        })
+        Ok(Self { path: path.to_path_buf(), bytes })
     }
 
     /// Where the file is.

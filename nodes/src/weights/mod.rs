@@ -69,10 +69,6 @@ fn likeness(file: &[u8]) -> String {
     if beginning.starts_with(&[0x80]) {
         return "is a pickle that `torch.save` did not make".into();
     }
-    let hex: Vec<String> = beginning
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hex: Vec<String> = beginning.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
     format!("is not a weight file (it begins with {})", hex.join(" "))
 }

@@ -37,10 +37,7 @@ pub(super) fn read_header(file: &[u8]) -> Result<IndexMap<String, Layout>, Weigh
         end_of_last = info.data_offsets.1;
         let Some(element) = element(info.dtype) else {
             let known = "F32, F16, BF16, F64, I64, I32, I16, I8, U8, BOOL";
-            return Err(WeightsFault::tensor(
-                &name,
-                format!("holds {:?}, and only {known} are read", info.dtype),
-            ));
+            return Err(WeightsFault::tensor(&name, format!("holds {:?}, and only {known} are read", info.dtype)));
         };
         let layout = Layout::row_major(&name, info.shape, Region { element, bytes })?;
         if layouts.insert(name.clone(), layout).is_some() {
@@ -49,30 +46,20 @@ pub(super) fn read_header(file: &[u8]) -> Result<IndexMap<String, Layout>, Weigh
     }
     if end_of_last != values.len() {
         let surplus = grouped((values.len() - end_of_last) as u64);
-        return Err(WeightsFault::malformed(
-            "the file",
-            format!("goes on for {surplus} bytes behind its last tensor"),
-        ));
+        return Err(WeightsFault::malformed("the file", format!("goes on for {surplus} bytes behind its last tensor")));
     }
     Ok(layouts)
 }
 
 /// The header's bytes, and where the values are.
 fn split(file: &[u8]) -> Result<(&[u8], Range<usize>), WeightsFault> {
-    let truncated = |part: &str, end| WeightsFault::Truncated {
-        part: part.into(),
-        end,
-        len: file.len() as u64,
-    };
+    let truncated = |part: &str, end| WeightsFault::Truncated { part: part.into(), end, len: file.len() as u64 };
     let Some((length, rest)) = file.split_first_chunk::<LENGTH_BYTES>() else {
         return Err(truncated("the header's length", LENGTH_BYTES as u64));
     };
     let length = u64::from_le_bytes(*length);
-    let header = usize::try_from(length)
-        .ok()
-        .and_then(|length| rest.get(..length));
-    let header = header
-        .ok_or_else(|| truncated("the header", length.saturating_add(LENGTH_BYTES as u64)))?;
+    let header = usize::try_from(length).ok().and_then(|length| rest.get(..length));
+    let header = header.ok_or_else(|| truncated("the header", length.saturating_add(LENGTH_BYTES as u64)))?;
     Ok((header, LENGTH_BYTES + header.len()..file.len()))
 }
 
@@ -86,33 +73,18 @@ fn place(
     if end < start {
         return Err(WeightsFault::tensor(
             name,
-            format!(
-                "begins at offset {} and ends at {}",
-                grouped(start as u64),
-                grouped(end as u64)
-            ),
+            format!("begins at offset {} and ends at {}", grouped(start as u64), grouped(end as u64)),
         ));
     }
     if end > values.len() {
         let part = format!("tensor {}", quoted(name));
         let end = (values.start as u64).saturating_add(end as u64);
-        return Err(WeightsFault::Truncated {
-            part,
-            end,
-            len: values.end as u64,
-        });
+        return Err(WeightsFault::Truncated { part, end, len: values.end as u64 });
     }
     if start != end_of_last {
-        let relation = if start < end_of_last {
-            "inside of the tensor before it"
-        } else {
-            "behind a gap"
-        };
-        let problem = format!(
-            "begins {relation}, at offset {} and not {}",
-            grouped(start as u64),
-            grouped(end_of_last as u64)
-        );
+        let relation = if start < end_of_last { "inside of the tensor before it" } else { "behind a gap" };
+        let problem =
+            format!("begins {relation}, at offset {} and not {}", grouped(start as u64), grouped(end_of_last as u64));
         return Err(WeightsFault::tensor(name, problem));
     }
     Ok(values.start + start..values.start + end)
@@ -156,9 +128,9 @@ impl<'de> Deserialize<'de> for Header {
                         map.next_value::<IndexMap<String, String>>()?;
                         continue;
                     }
-                    let info = map.next_value().map_err(|error| {
-                        A::Error::custom(format!("tensor {}: {error}", quoted(&name)))
-                    })?;
+                    let info = map
+                        .next_value()
+                        .map_err(|error| A::Error::custom(format!("tensor {}: {error}", quoted(&name))))?;
                     tensors.push((name, info));
                 }
                 Ok(Header { tensors })
@@ -199,27 +171,12 @@ mod tests {
 
     #[test]
     fn what_is_cut_off_is_named() {
-        refused(
-            &[1, 2, 3],
-            "truncated: the header's length ends at byte 8 and the file has 3",
-        );
-        refused(
-            &[255; 20],
-            "truncated: the header ends at byte 18,446,744,073,709,551,615 and the file has 20",
-        );
+        refused(&[1, 2, 3], "truncated: the header's length ends at byte 8 and the file has 3");
+        refused(&[255; 20], "truncated: the header ends at byte 18,446,744,073,709,551,615 and the file has 20");
         let whole = file(&format!("{{{A}}}"), 8);
-        refused(
-            &whole[..40],
-            &format!(
-                "truncated: the header ends at byte {} and the file has 40",
-                whole.len() - 8
-            ),
-        );
+        refused(&whole[..40], &format!("truncated: the header ends at byte {} and the file has 40", whole.len() - 8));
         let (end, len) = (whole.len(), whole.len() - 1);
-        refused(
-            &whole[..len],
-            &format!("truncated: tensor `a` ends at byte {end} and the file has {len}"),
-        );
+        refused(&whole[..len], &format!("truncated: tensor `a` ends at byte {end} and the file has {len}"));
     }
 
     #[test]
@@ -229,26 +186,12 @@ mod tests {
             &one(r#"{"dtype": "F32", "shape": [3], "data_offsets": [0, 8]}"#),
             "12 bytes, and 8 bytes are set aside",
         );
+        refused(&one(r#"{"dtype": "F64", "shape": [2], "data_offsets": [0, 8]}"#), "16 bytes, and 8 bytes");
+        refused(&one(r#"{"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}"#), "begins at offset 8 and ends at 0");
+        refused(&one(r#"{"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}"#), "`a` begins behind a gap");
+        refused(&one(r#"{"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}"#), "goes on for 4 bytes behind");
         refused(
-            &one(r#"{"dtype": "F64", "shape": [2], "data_offsets": [0, 8]}"#),
-            "16 bytes, and 8 bytes",
-        );
-        refused(
-            &one(r#"{"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}"#),
-            "begins at offset 8 and ends at 0",
-        );
-        refused(
-            &one(r#"{"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}"#),
-            "`a` begins behind a gap",
-        );
-        refused(
-            &one(r#"{"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}"#),
-            "goes on for 4 bytes behind",
-        );
-        refused(
-            &one(
-                r#"{"dtype": "F32", "shape": [4294967296, 4294967296, 2], "data_offsets": [0, 8]}"#,
-            ),
+            &one(r#"{"dtype": "F32", "shape": [4294967296, 4294967296, 2], "data_offsets": [0, 8]}"#),
             "too many bytes",
         );
         refused(
@@ -259,33 +202,17 @@ mod tests {
             &one(r#"{"dtype": "F32", "shape": [2], "data_offsets": [0, 99999999999999999999]}"#),
             "the header is not valid",
         );
-        refused(
-            &one(r#"{"dtype": "F4", "shape": [16], "data_offsets": [0, 8]}"#),
-            "holds F4, and only F32",
-        );
-        refused(
-            &one(r#"{"dtype": "F99", "shape": [2], "data_offsets": [0, 8]}"#),
-            "unknown variant `F99`",
-        );
+        refused(&one(r#"{"dtype": "F4", "shape": [16], "data_offsets": [0, 8]}"#), "holds F4, and only F32");
+        refused(&one(r#"{"dtype": "F99", "shape": [2], "data_offsets": [0, 8]}"#), "unknown variant `F99`");
         refused(&one("[]"), "the header is not valid: tensor `a`");
         refused(&file("[1]", 0), "the header is not valid");
         refused(&file("{", 0), "the header is not valid");
         refused(
-            &file(
-                &format!(
-                    r#"{{{A}, "b": {{"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}}}}"#
-                ),
-                12,
-            ),
+            &file(&format!(r#"{{{A}, "b": {{"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}}}}"#), 12),
             "`b` begins inside of the tensor before it",
         );
         refused(
-            &file(
-                &format!(
-                    r#"{{{A}, "a": {{"dtype": "F32", "shape": [1], "data_offsets": [8, 12]}}}}"#
-                ),
-                12,
-            ),
+            &file(&format!(r#"{{{A}, "a": {{"dtype": "F32", "shape": [1], "data_offsets": [8, 12]}}}}"#), 12),
             "`a` stands twice",
         );
         refused(&file(&"[".repeat(1_000_000), 0), "the header is not valid");

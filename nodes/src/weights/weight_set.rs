@@ -32,44 +32,24 @@ struct Stored {
 
 impl WeightSet {
     /// The tensors of one file.
-    pub(super) fn of_file(
-        file: Mapped,
-        layouts: IndexMap<String, Layout>,
-    ) -> Result<Self, WeightsError> {
+    pub(super) fn of_file(file: Mapped, layouts: IndexMap<String, Layout>) -> Result<Self, WeightsError> {
         if layouts.is_empty() {
-            return Err(WeightsError::new(
-                file.path(),
-                WeightsFault::NoTensors(Vec::new()),
-            ));
+            return Err(WeightsError::new(file.path(), WeightsFault::NoTensors(Vec::new())));
         }
-        let tensors = layouts
-            .into_iter()
-            .map(|(name, layout)| (name, Stored { file: 0, layout }));
-        Ok(Self {
-            files: vec![file],
-            tensors: tensors.collect(),
-        })
+        let tensors = layouts.into_iter().map(|(name, layout)| (name, Stored { file: 0, layout }));
+        Ok(Self { files: vec![file], tensors: tensors.collect() })
     }
 
     /// The tensors of several files, each named by the file (its place in `shards`) that holds it.
-    pub(super) fn of_shards(
-        shards: Vec<Self>,
-        index: IndexMap<String, usize>,
-    ) -> Result<Self, String> {
-        let mut set = Self {
-            files: Vec::new(),
-            tensors: IndexMap::new(),
-        };
+    pub(super) fn of_shards(shards: Vec<Self>, index: IndexMap<String, usize>) -> Result<Self, String> {
+        let mut set = Self { files: Vec::new(), tensors: IndexMap::new() };
         let mut found: Vec<IndexMap<String, Stored>> = Vec::new();
         for shard in shards {
             set.files.extend(shard.files);
             found.push(shard.tensors);
         }
         for (name, file) in index {
-            let Some(stored) = found
-                .get_mut(file)
-                .and_then(|tensors| tensors.swap_remove(&name))
-            else {
+            let Some(stored) = found.get_mut(file).and_then(|tensors| tensors.swap_remove(&name)) else {
                 return Err(name);
             };
             set.tensors.insert(name, Stored { file, ..stored });
@@ -94,21 +74,13 @@ impl WeightSet {
 
     /// The number of parameters: elements of all floating-point tensors. Known from the headers.
     pub fn n_parameters(&self) -> u64 {
-        let floats = self
-            .tensors
-            .values()
-            .filter(|stored| stored.layout.element.is_float());
-        floats
-            .map(|stored| (stored.layout.n_bytes / stored.layout.element.size()) as u64)
-            .fold(0, u64::saturating_add)
+        let floats = self.tensors.values().filter(|stored| stored.layout.element.is_float());
+        floats.map(|stored| (stored.layout.n_bytes / stored.layout.element.size()) as u64).fold(0, u64::saturating_add)
     }
 
     /// Bytes of all tensors as they are stored. Known from the headers.
     pub fn n_bytes(&self) -> u64 {
-        self.tensors
-            .values()
-            .map(|stored| stored.layout.n_bytes as u64)
-            .fold(0, u64::saturating_add)
+        self.tensors.values().map(|stored| stored.layout.n_bytes as u64).fold(0, u64::saturating_add)
     }
 
     /// The files that the tensors lie in.
@@ -117,15 +89,9 @@ impl WeightSet {
     }
 
     pub(super) fn without_wrapper_prefix(mut self) -> Self {
-        if self
-            .tensors
-            .keys()
-            .all(|name| name.len() > DATA_PARALLEL.len() && name.starts_with(DATA_PARALLEL))
-        {
-            let renamed = self
-                .tensors
-                .into_iter()
-                .map(|(name, stored)| (name[DATA_PARALLEL.len()..].to_string(), stored));
+        if self.tensors.keys().all(|name| name.len() > DATA_PARALLEL.len() && name.starts_with(DATA_PARALLEL)) {
+            let renamed =
+                self.tensors.into_iter().map(|(name, stored)| (name[DATA_PARALLEL.len()..].to_string(), stored));
             self.tensors = renamed.collect();
         }
         self
@@ -138,32 +104,17 @@ impl TensorSource for WeightSet {
     }
 
     fn shape(&self, name: &str) -> Option<Vec<usize>> {
-        self.tensors
-            .get(name)
-            .map(|stored| stored.layout.shape.clone())
+        self.tensors.get(name).map(|stored| stored.layout.shape.clone())
     }
 
     fn load(&self, name: &str, dtype: DType, device: &Device) -> Result<Tensor, ReadTensorError> {
-        let stored = self
-            .tensors
-            .get(name)
-            .ok_or_else(|| ReadTensorError::new(name, "there is no such tensor"))?;
+        let stored = self.tensors.get(name).ok_or_else(|| ReadTensorError::new(name, "there is no such tensor"))?;
         let layout = &stored.layout;
         let file = &self.files[stored.file];
-        let bytes = layout
-            .bytes(file)
-            .expect("a layout is made only for bytes within its file");
+        let bytes = layout.bytes(file).expect("a layout is made only for bytes within its file");
         let tensor = layout.element.tensor(&bytes, &layout.shape);
         tensor
             .and_then(|tensor| tensor.to_dtype(dtype)?.to_device(device))
-            .map_err(|cause| {
-                ReadTensorError::new(
-                    name,
-                    ReadValuesError {
-                        path: file.path().to_path_buf(),
-                        cause,
-                    },
-                )
-            })
+            .map_err(|cause| ReadTensorError::new(name, ReadValuesError { path: file.path().to_path_buf(), cause }))
     }
 }

@@ -27,16 +27,14 @@ pub(super) fn read_header(file: &[u8]) -> Result<IndexMap<String, Layout>, Weigh
     let entries = entries(file)?;
     let folder = folder(&entries)?;
     if entries.contains_key(&format!("{folder}/constants.pkl")) {
-        let problem = "is a TorchScript program, of which only torch can make sense; save the model's `state_dict()` instead";
+        let problem =
+            "is a TorchScript program, of which only torch can make sense; save the model's `state_dict()` instead";
         return Err(WeightsFault::malformed("the archive", problem));
     }
     if let Some(order) = entries.get(&format!("{folder}/byteorder"))
         && &file[stored("byteorder", order)?] != b"little"
     {
-        return Err(WeightsFault::malformed(
-            "the archive",
-            "was written on a big-endian machine, which is not read",
-        ));
+        return Err(WeightsFault::malformed("the archive", "was written on a big-endian machine, which is not read"));
     }
     let pickle = stored("data.pkl", &entries[&format!("{folder}{PICKLE}")])?;
     let (pickle, _) = Pickle::read(&file[..pickle.end], pickle.start)?;
@@ -51,8 +49,7 @@ enum Entry {
 /// Where every entry's bytes are in the file.
 fn entries(file: &[u8]) -> Result<IndexMap<String, Entry>, WeightsFault> {
     let fail = |error: zip::result::ZipError| {
-        let problem =
-            format!("has no readable directory at its end ({error}): the file is probably cut off");
+        let problem = format!("has no readable directory at its end ({error}): the file is probably cut off");
         WeightsFault::malformed("the archive", problem)
     };
     let mut archive = ZipArchive::new(Cursor::new(file)).map_err(fail)?;
@@ -60,9 +57,7 @@ fn entries(file: &[u8]) -> Result<IndexMap<String, Entry>, WeightsFault> {
     for index in 0..archive.len() {
         let entry = archive.by_index_raw(index).map_err(fail)?;
         let name = entry.name().map_err(fail)?.into_owned();
-        let end = entry
-            .data_start()
-            .and_then(|start| start.checked_add(entry.size()));
+        let end = entry.data_start().and_then(|start| start.checked_add(entry.size()));
         let place = if entry.encrypted() {
             Entry::Unusable("is encrypted".into())
         } else if entry.compression() != CompressionMethod::Stored {
@@ -72,10 +67,7 @@ fn entries(file: &[u8]) -> Result<IndexMap<String, Entry>, WeightsFault> {
             ))
         } else if entry.size() != entry.compressed_size() {
             Entry::Unusable("has two different sizes".into())
-        } else if let (Some(start), Some(end)) = (
-            entry.data_start(),
-            end.filter(|end| *end <= file.len() as u64),
-        ) {
+        } else if let (Some(start), Some(end)) = (entry.data_start(), end.filter(|end| *end <= file.len() as u64)) {
             Entry::Stored(start as usize..end as usize)
         } else {
             let end = end.unwrap_or(u64::MAX);
@@ -92,55 +84,33 @@ fn entries(file: &[u8]) -> Result<IndexMap<String, Entry>, WeightsFault> {
 
 /// The folder in the archive that holds everything; its name is that of the file when it was saved.
 fn folder(entries: &IndexMap<String, Entry>) -> Result<&str, WeightsFault> {
-    let mut folders = entries
-        .keys()
-        .filter_map(|name| name.strip_suffix(PICKLE))
-        .filter(|folder| !folder.contains('/'));
+    let mut folders =
+        entries.keys().filter_map(|name| name.strip_suffix(PICKLE)).filter(|folder| !folder.contains('/'));
     match (folders.next(), folders.next()) {
         (Some(folder), None) => Ok(folder),
         (None, _) => {
             let names: Vec<String> = entries.keys().cloned().collect();
-            let problem = format!(
-                "has no `data.pkl`, so it was not made by `torch.save`; it holds {}",
-                listed(&names)
-            );
+            let problem = format!("has no `data.pkl`, so it was not made by `torch.save`; it holds {}", listed(&names));
             Err(WeightsFault::malformed("the archive", problem))
         }
-        (Some(_), Some(_)) => Err(WeightsFault::malformed(
-            "the archive",
-            "has several `data.pkl`",
-        )),
+        (Some(_), Some(_)) => Err(WeightsFault::malformed("the archive", "has several `data.pkl`")),
     }
 }
 
 fn stored(name: &str, entry: &Entry) -> Result<Range<usize>, WeightsFault> {
     match entry {
         Entry::Stored(place) => Ok(place.clone()),
-        Entry::Unusable(why) => Err(WeightsFault::malformed(
-            format!("entry {}", quoted(name)),
-            why.as_str(),
-        )),
+        Entry::Unusable(why) => Err(WeightsFault::malformed(format!("entry {}", quoted(name)), why.as_str())),
     }
 }
 
-fn region(
-    entries: &IndexMap<String, Entry>,
-    folder: &str,
-    storage: &StorageRef<'_>,
-) -> Result<Region, WeightsFault> {
+fn region(entries: &IndexMap<String, Entry>, folder: &str, storage: &StorageRef<'_>) -> Result<Region, WeightsFault> {
     let part = || format!("storage {}", quoted(storage.key));
     let Some(entry) = entries.get(&format!("{folder}/data/{}", storage.key)) else {
-        return Err(WeightsFault::malformed(
-            part(),
-            "is named in `data.pkl` and missing in the archive",
-        ));
+        return Err(WeightsFault::malformed(part(), "is named in `data.pkl` and missing in the archive"));
     };
     let bytes = stored(storage.key, entry)?;
-    if storage
-        .n_elements
-        .checked_mul(storage.element.size())
-        .is_none_or(|n_bytes| n_bytes > bytes.len())
-    {
+    if storage.n_elements.checked_mul(storage.element.size()).is_none_or(|n_bytes| n_bytes > bytes.len()) {
         let problem = format!(
             "should hold {} elements of {:?} and has {} bytes",
             grouped(storage.n_elements as u64),
@@ -149,8 +119,5 @@ fn region(
         );
         return Err(WeightsFault::malformed(part(), problem));
     }
-    Ok(Region {
-        element: storage.element,
-        bytes,
-    })
+    Ok(Region { element: storage.element, bytes })
 }

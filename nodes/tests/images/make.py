@@ -262,6 +262,8 @@ DOTS = [(n * 3 + n // 7) % 8 for n in range(6 * 4)]
 write("gif-small-frame.gif", gif((10, 8), (2, 3, 6, 4), COLORS, DOTS, background=3))
 write("gif-small-frame-transparent.gif", gif((10, 8), (2, 3, 6, 4), COLORS, DOTS, background=3, transparent=5))
 write("gif-local-palette.gif", gif((6, 4), (0, 0, 6, 4), COLORS, DOTS, local=LOCAL))
+without = gif((6, 4), (0, 0, 6, 4), COLORS, DOTS)
+write("gif-without-palette.gif", without[:10] + bytes([without[10] & 0x7F]) + without[11:13] + without[13 + 24:])
 write("gif-frame-beyond-screen.gif", gif((5, 3), (2, 2, 6, 4), COLORS, DOTS))
 write("gif-without-trailer.gif", gif((6, 4), (0, 0, 6, 4), COLORS, DOTS, tail=b""))
 write("gif-too-few-pixels.gif", gif((6, 4), (0, 0, 6, 4), COLORS, DOTS[:15]))
@@ -383,9 +385,11 @@ FILTERS = {"nearest": 0, "bilinear": 2, "bicubic": 3, "lanczos": 1}
 resized = []
 for name, image in sources.items():
     image.save(RESIZED / f"{name}.png", optimize=True)
-    sizes = [(61, 47), (30, 23), (17, 47), (61, 11), (100, 77), (64, 20), (7, 90), (1, 1), (1, 60), (75, 1), (5, 3)]
+    sizes = [(61, 47), (30, 23), (17, 47), (61, 11), (72, 56), (64, 20), (7, 90), (1, 1), (1, 60), (75, 1), (5, 3)]
     for width, height in sizes if name == "source" else sizes[3:7]:
         for filter_name, value in FILTERS.items():
+            if (width, height) == image.size and filter_name != "bicubic":
+                continue  # nothing to see: a copy
             out = image.resize((width, height), value)
             file = f"{name}-{width}x{height}-{filter_name}.png"
             out.save(RESIZED / file, optimize=True)

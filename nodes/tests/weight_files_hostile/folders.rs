@@ -36,9 +36,8 @@ fn a_folder_without_weights_lists_what_was_looked_for() {
 #[test]
 fn an_index_may_only_name_files_beside_it() {
     let index = |map: &str| format!(r#"{{"weight_map": {map}}}"#).into_bytes();
-    let refused = |map: &str, expected: &str| {
-        folder_refused(&[("model.safetensors.index.json", &index(map))], expected)
-    };
+    let refused =
+        |map: &str, expected: &str| folder_refused(&[("model.safetensors.index.json", &index(map))], expected);
     refused(
         r#"{"w": "../../etc/passwd"}"#,
         "names the file `../../etc/passwd` for tensor `w`; it must lie beside the index",
@@ -46,19 +45,13 @@ fn an_index_may_only_name_files_beside_it() {
     refused(r#"{"w": "/etc/passwd"}"#, "it must lie beside the index");
     refused(r#"{"w": ".."}"#, "it must lie beside the index");
     refused(r#"{"w": ""}"#, "it must lie beside the index");
-    refused(
-        r#"{"w": "a.safetensors"}"#,
-        "a.safetensors` cannot be read: No such file",
-    );
+    refused(r#"{"w": "a.safetensors"}"#, "a.safetensors` cannot be read: No such file");
     refused(r#"{"w": 3}"#, "the index is not valid");
     refused("{}", "holds no tensors");
     let shard = fs::read(committed("weights.safetensors")).unwrap();
     let map = index(r#"{"fc.weight": "a.safetensors", "fc.wieght": "a.safetensors"}"#);
     folder_refused(
-        &[
-            ("model.safetensors.index.json", &map),
-            ("a.safetensors", &shard),
-        ],
+        &[("model.safetensors.index.json", &map), ("a.safetensors", &shard)],
         "the index says that tensor `fc.wieght` is in `a.safetensors`, and it is not",
     );
 }

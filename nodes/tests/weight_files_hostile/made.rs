@@ -13,9 +13,7 @@ use zip::{CompressionMethod, ZipWriter};
 pub const STORED: CompressionMethod = CompressionMethod::Stored;
 
 pub fn committed(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/weights")
-        .join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/weights").join(name)
 }
 
 /// A folder with one file in it that is written again and again.
@@ -28,10 +26,7 @@ impl Scratch {
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("weights.pth");
-        Self {
-            _folder: folder,
-            path,
-        }
+        Self { _folder: folder, path }
     }
 
     /// Opens these bytes as a file; if that succeeds, every tensor listed must be readable as well.
@@ -58,45 +53,20 @@ impl Scratch {
 pub fn archive(entries: &[(&str, CompressionMethod, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     for (name, method, bytes) in entries {
-        writer
-            .start_file(
-                *name,
-                SimpleFileOptions::default().compression_method(*method),
-            )
-            .unwrap();
+        writer.start_file(*name, SimpleFileOptions::default().compression_method(*method)).unwrap();
         writer.write_all(bytes).unwrap();
     }
     writer.finish().unwrap().into_inner()
 }
 
 /// The pickle of `{"w": tensor}`, the tensor having these numbers (each below 128) and this storage.
-pub fn pickle(
-    key: &str,
-    n_elements: u8,
-    offset: u8,
-    shape: &[u8],
-    strides: &[u8],
-    view: Option<[u8; 2]>,
-) -> Vec<u8> {
+pub fn pickle(key: &str, n_elements: u8, offset: u8, shape: &[u8], strides: &[u8], view: Option<[u8; 2]>) -> Vec<u8> {
     let number = |value: u8| [b'K', value];
     let text = |value: &str| [&[0x8c, value.len() as u8], value.as_bytes()].concat();
-    let tuple = |items: &[u8]| {
-        [
-            b"(".to_vec(),
-            items.iter().flat_map(|item| number(*item)).collect(),
-            b"t".to_vec(),
-        ]
-        .concat()
-    };
+    let tuple =
+        |items: &[u8]| [b"(".to_vec(), items.iter().flat_map(|item| number(*item)).collect(), b"t".to_vec()].concat();
     let view = view.map(|[offset, length]| {
-        [
-            b"(".to_vec(),
-            text(key),
-            number(offset).to_vec(),
-            number(length).to_vec(),
-            b"t".to_vec(),
-        ]
-        .concat()
+        [b"(".to_vec(), text(key), number(offset).to_vec(), number(length).to_vec(), b"t".to_vec()].concat()
     });
     [
         b"\x80\x02}".to_vec(),
@@ -119,7 +89,8 @@ pub fn pickle(
 
 /// A legacy file around a pickled object, with these keys and, for each, a count and bytes.
 pub fn legacy(object: &[u8], storages: &[(&str, i64, &[u8])]) -> Vec<u8> {
-    let mut file = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}\x8c\x0dlittle_endian\x88s.".to_vec();
+    let mut file =
+        b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.\x80\x02M\xe9\x03.\x80\x02}\x8c\x0dlittle_endian\x88s.".to_vec();
     file.extend(object);
     file.extend(b"\x80\x02](");
     for (key, ..) in storages {

@@ -15,20 +15,11 @@ use proptest::prelude::*;
 #[test]
 fn a_file_cut_off_anywhere_is_refused() {
     let scratch = Scratch::new();
-    for name in [
-        "weights.safetensors",
-        "zip.pth",
-        "legacy.pth",
-        "checkpoint.pth",
-    ] {
+    for name in ["weights.safetensors", "zip.pth", "legacy.pth", "checkpoint.pth"] {
         let whole = fs::read(committed(name)).unwrap();
         scratch.open(&whole).unwrap();
         for length in 0..whole.len() {
-            assert!(
-                scratch.open(&whole[..length]).is_err(),
-                "`{name}` cut at {length} of {}",
-                whole.len()
-            );
+            assert!(scratch.open(&whole[..length]).is_err(), "`{name}` cut at {length} of {}", whole.len());
         }
     }
 }
@@ -40,15 +31,9 @@ fn the_message_for_a_file_cut_off_says_where_it_ends() {
     let length = fs::metadata(committed("legacy.pth")).unwrap().len() as usize;
     scratch.refused(&[], "is empty");
     scratch.refused(&cut("weights.safetensors", 2000), "truncated: tensor `");
-    scratch.refused(
-        &cut("weights.safetensors", 200),
-        "truncated: the header ends at byte",
-    );
+    scratch.refused(&cut("weights.safetensors", 200), "truncated: the header ends at byte");
     scratch.refused(&cut("zip.pth", 3000), "the file is probably cut off");
-    scratch.refused(
-        &cut("legacy.pth", 1000),
-        "the pickle breaks off at byte 1000",
-    );
+    scratch.refused(&cut("legacy.pth", 1000), "the pickle breaks off at byte 1000");
     scratch.refused(&cut("legacy.pth", length - 1), "truncated: storage `");
 }
 
@@ -71,16 +56,8 @@ fn a_flipped_byte_never_panics() {
 fn pickles_that_run_something_are_refused_by_name() {
     let refused = |name: &str, global: &str| {
         let error = open(&committed(name)).unwrap_err();
-        assert!(
-            matches!(&error.fault, WeightsFault::Refused(found) if found == global),
-            "{error}"
-        );
-        assert!(
-            error
-                .to_string()
-                .contains(&format!("{name}` asks to run `{global}`: refused")),
-            "{error}"
-        );
+        assert!(matches!(&error.fault, WeightsFault::Refused(found) if found == global), "{error}");
+        assert!(error.to_string().contains(&format!("{name}` asks to run `{global}`: refused")), "{error}");
     };
     refused("malicious_zip.pth", "posix.system");
     refused("malicious_legacy.pth", "posix.system");
@@ -92,27 +69,13 @@ fn pickles_that_run_something_are_refused_by_name() {
 #[test]
 fn what_is_no_weight_file_says_what_it_looks_like() {
     let scratch = Scratch::new();
-    scratch.refused(
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n",
-        "is a Git LFS pointer",
-    );
+    scratch.refused(b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "is a Git LFS pointer");
     scratch.refused(b"<!DOCTYPE html><html>Not Found</html>", "is a web page");
-    scratch.refused(
-        b"\x80\x02K\x01.",
-        "is a pickle that `torch.save` did not make",
-    );
-    scratch.refused(
-        b"\x89PNG\r\n\x1a\n....",
-        "is not a weight file (it begins with 89 50 4e 47 0d 0a 1a 0a)",
-    );
+    scratch.refused(b"\x80\x02K\x01.", "is a pickle that `torch.save` did not make");
+    scratch.refused(b"\x89PNG\r\n\x1a\n....", "is not a weight file (it begins with 89 50 4e 47 0d 0a 1a 0a)");
     scratch.refused(b"x", "is not a weight file");
-    let error = open(Path::new("/nonexistent/model.safetensors"))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.starts_with("`/nonexistent/model.safetensors` cannot be read: No such file"),
-        "{error}"
-    );
+    let error = open(Path::new("/nonexistent/model.safetensors")).unwrap_err().to_string();
+    assert!(error.starts_with("`/nonexistent/model.safetensors` cannot be read: No such file"), "{error}");
     let error = open(Path::new("/dev/null")).unwrap_err().to_string();
     assert_eq!(error, "`/dev/null` is neither a file nor a folder");
 }

@@ -34,18 +34,8 @@ pub(super) struct Owner<'a> {
 
 /// All that is wrong with `tree` by `schema`. A map at the top may have no keys but those in the schema.
 pub(super) fn check(schema: &Json, tree: &Tree, owner: Owner<'_>) -> Vec<Mistake> {
-    let mut checker = Checker {
-        schemas: Schemas::new(schema),
-        noun: owner.noun,
-        depth: 0,
-        mistakes: Vec::new(),
-    };
-    let place = Place {
-        name: "this",
-        whose: owner.whose,
-        span: owner.span,
-        closed: true,
-    };
+    let mut checker = Checker { schemas: Schemas::new(schema), noun: owner.noun, depth: 0, mistakes: Vec::new() };
+    let place = Place { name: "this", whose: owner.whose, span: owner.span, closed: true };
     checker.check(schema, tree, place);
     checker.mistakes
 }
@@ -92,14 +82,7 @@ impl<'a> Checker<'a> {
             self.check(target, tree, place);
         }
         for part in schema::list(schema, "allOf") {
-            self.check(
-                part,
-                tree,
-                Place {
-                    closed: false,
-                    ..place
-                },
-            );
+            self.check(part, tree, Place { closed: false, ..place });
         }
         if self.mistakes.len() > before {
             return;
@@ -125,18 +108,12 @@ impl<'a> Checker<'a> {
 
     /// Notes a mistake about a value, with where the value came from.
     fn tell(&mut self, tree: &Tree, mistake: Mistake) {
-        self.mistakes.push(
-            tree.origins
-                .iter()
-                .fold(mistake, |mistake, origin| origin.tell(mistake)),
-        );
+        self.mistakes.push(tree.origins.iter().fold(mistake, |mistake, origin| origin.tell(mistake)));
     }
 
     fn check_format(&mut self, format: &Format, tree: &Tree, place: Place<'_>) {
         let raw = match &tree.value {
-            Value::Scalar(Scalar::Integer(value)) => {
-                u64::try_from(*value).ok().map(RawScalar::Integer)
-            }
+            Value::Scalar(Scalar::Integer(value)) => u64::try_from(*value).ok().map(RawScalar::Integer),
             Value::Scalar(Scalar::Number(value)) => Some(RawScalar::Number(*value)),
             Value::Scalar(Scalar::Text(text)) => Some(RawScalar::Text(text.clone())),
             _ => None,
@@ -144,12 +121,7 @@ impl<'a> Checker<'a> {
         if raw.is_some_and(|raw| format.accepts(raw)) {
             return;
         }
-        let message = format!(
-            "{} wants {}, and this is {}",
-            place.name,
-            format.wanted,
-            given(tree)
-        );
+        let message = format!("{} wants {}, and this is {}", place.name, format.wanted, given(tree));
         let mistake = Mistake::at(tree.span, message);
         self.tell(
             tree,
@@ -162,16 +134,10 @@ impl<'a> Checker<'a> {
 
     fn check_items(&mut self, schema: &'a Json, items: &[Tree], tree: &Tree, place: Place<'_>) {
         let least = schema["minItems"].as_u64().unwrap_or(0) as usize;
-        let most = schema["maxItems"]
-            .as_u64()
-            .map_or(usize::MAX, |most| most as usize);
+        let most = schema["maxItems"].as_u64().map_or(usize::MAX, |most| most as usize);
         if items.len() < least || items.len() > most {
             let wanted = self.wanted(schema);
-            let message = format!(
-                "{} wants {wanted}, and this list {}",
-                place.name,
-                words::count(items.len())
-            );
+            let message = format!("{} wants {wanted}, and this list {}", place.name, words::count(items.len()));
             return self.tell(tree, Mistake::at(tree.span, message));
         }
         let name = format!("an item of {}", place.name);
@@ -179,12 +145,7 @@ impl<'a> Checker<'a> {
         for (index, item) in items.iter().enumerate() {
             let item_schema = firsts.get(index).or_else(|| schema.get("items"));
             if let Some(item_schema) = item_schema {
-                let place = Place {
-                    name: &name,
-                    whose: place.whose,
-                    span: item.span,
-                    closed: false,
-                };
+                let place = Place { name: &name, whose: place.whose, span: item.span, closed: false };
                 self.check(item_schema, item, place);
             }
         }
@@ -205,15 +166,8 @@ mod tests {
         let source = Arc::new(Source::new("a.yaml", yaml));
         let (tree, mistakes) = build(&source);
         assert!(mistakes.is_empty(), "{mistakes:?}");
-        let owner = Owner {
-            noun: "option",
-            whose: " for `k`",
-            span: Span::default(),
-        };
-        check(schema, &tree.expect("a tree"), owner)
-            .into_iter()
-            .map(|mistake| mistake.message)
-            .collect()
+        let owner = Owner { noun: "option", whose: " for `k`", span: Span::default() };
+        check(schema, &tree.expect("a tree"), owner).into_iter().map(|mistake| mistake.message).collect()
     }
 
     #[test]
@@ -225,18 +179,9 @@ mod tests {
             "properties": {"b": {"type": "number", "exclusiveMinimum": 0}},
         });
         assert_eq!(messages(&schema, "{a: 1, b: 0.5}"), [""; 0]);
-        assert_eq!(
-            messages(&schema, "{a: x}"),
-            ["`a` wants an integer, and this is the text `x`"]
-        );
-        assert_eq!(
-            messages(&schema, "{a: 1, c: 2}"),
-            ["unknown option `c` for `k`"]
-        );
-        assert_eq!(
-            messages(&schema, "{a: 1, b: 0}"),
-            ["`b` wants a positive number, and this is the integer `0`"]
-        );
+        assert_eq!(messages(&schema, "{a: x}"), ["`a` wants an integer, and this is the text `x`"]);
+        assert_eq!(messages(&schema, "{a: 1, c: 2}"), ["unknown option `c` for `k`"]);
+        assert_eq!(messages(&schema, "{a: 1, b: 0}"), ["`b` wants a positive number, and this is the integer `0`"]);
     }
 
     #[test]
@@ -247,10 +192,7 @@ mod tests {
             "additionalProperties": false,
         });
         assert_eq!(messages(&schema, "{inner: {inner: {n: 1}}}"), [""; 0]);
-        assert_eq!(
-            messages(&schema, "{inner: {inner: {m: 1}}}"),
-            ["unknown option `m` in `inner`"]
-        );
+        assert_eq!(messages(&schema, "{inner: {inner: {m: 1}}}"), ["unknown option `m` in `inner`"]);
         assert_eq!(messages(&json!({"allOf": [{"$ref": "#"}]}), "[1]"), [""; 0]);
     }
 
@@ -265,18 +207,9 @@ mod tests {
                 "pair": {"type": "array", "prefixItems": [{"type": "integer"}, {"type": "string"}], "minItems": 2},
             },
         });
+        assert_eq!(messages(&schema, "{version: 2, as: abc, rename: {a: b}, pair: [1, x]}"), [""; 0]);
         assert_eq!(
-            messages(
-                &schema,
-                "{version: 2, as: abc, rename: {a: b}, pair: [1, x]}"
-            ),
-            [""; 0]
-        );
-        assert_eq!(
-            messages(
-                &schema,
-                "{version: 3, as: '', rename: {a: 1}, pair: [x, 1]}"
-            ),
+            messages(&schema, "{version: 3, as: '', rename: {a: 1}, pair: [x, 1]}"),
             [
                 "`version` wants `2`, and this is the integer `3`",
                 "`as` wants a text that is not empty, and this is an empty text",
@@ -303,9 +236,7 @@ mod tests {
         );
         assert_eq!(
             messages(&schema, "{crop: 5}"),
-            [
-                "`crop` wants `none`, a map with `center` or a map with `random`, and this is the integer `5`"
-            ]
+            ["`crop` wants `none`, a map with `center` or a map with `random`, and this is the integer `5`"]
         );
     }
 }

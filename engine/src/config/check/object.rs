@@ -8,17 +8,9 @@ use super::words::{description, shortened};
 use super::{Checker, Place, schema};
 
 impl<'a> Checker<'a> {
-    pub(super) fn check_object(
-        &mut self,
-        schema: &'a Json,
-        entries: &[Entry],
-        tree: &Tree,
-        place: Place<'_>,
-    ) {
+    pub(super) fn check_object(&mut self, schema: &'a Json, entries: &[Entry], tree: &Tree, place: Place<'_>) {
         let own = schema.get("properties").and_then(Json::as_object);
-        let others = schema
-            .get("additionalProperties")
-            .or_else(|| schema.get("unevaluatedProperties"));
+        let others = schema.get("additionalProperties").or_else(|| schema.get("unevaluatedProperties"));
         let closed = others == Some(&Json::Bool(false)) || (place.closed && others.is_none());
         // What another part of the schema lists is checked there, and known here.
         let known = self.schemas.properties(schema);
@@ -26,24 +18,14 @@ impl<'a> Checker<'a> {
         for entry in entries {
             let name = format!("`{}`", shortened(&entry.key));
             let whose = format!(" in {name}");
-            let inner = Place {
-                name: &name,
-                whose: &whose,
-                span: entry.key.span,
-                closed: false,
-            };
+            let inner = Place { name: &name, whose: &whose, span: entry.key.span, closed: false };
             match own.and_then(|own| own.get(&entry.key.value)) {
                 Some(property) => self.check(property, &entry.value, inner),
                 None if known.iter().any(|(known, _)| *known == entry.key.value) => {}
                 None if closed => {
                     let glued = entry.key.split(':').next().unwrap_or("");
                     meant.extend(nearest(&entry.key, known.iter().map(|(name, _)| *name)));
-                    meant.extend(
-                        known
-                            .iter()
-                            .map(|(name, _)| *name)
-                            .find(|name| *name == glued),
-                    );
+                    meant.extend(known.iter().map(|(name, _)| *name).find(|name| *name == glued));
                     let mistake = self.unknown_key(entry, &known, place);
                     self.tell(tree, mistake);
                 }
@@ -67,13 +49,9 @@ impl<'a> Checker<'a> {
         let message = format!("unknown {} `{}`{}", self.noun, shortened(key), place.whose);
         let mistake = Mistake::at(key.span, message);
         // `{size:32}` is the key `size:32` without a value.
-        let glued = key
-            .split_once(':')
-            .filter(|(name, _)| names().any(|known| known == *name));
+        let glued = key.split_once(':').filter(|(name, _)| names().any(|known| known == *name));
         let mistake = match (glued, nearest(key, names())) {
-            (Some((name, value)), _) => {
-                mistake.label(format!("write `{name}: {value}`, with a space"))
-            }
+            (Some((name, value)), _) => mistake.label(format!("write `{name}: {value}`, with a space")),
             (None, Some(near)) => mistake.label(format!("did you mean `{near}`?")),
             (None, None) => mistake,
         };
@@ -84,26 +62,14 @@ impl<'a> Checker<'a> {
     }
 
     /// What must be there. A key in `meant` is there with a slip in it, which has been told.
-    fn check_required(
-        &mut self,
-        schema: &'a Json,
-        entries: &[Entry],
-        meant: &[&str],
-        place: Place<'_>,
-    ) {
-        for name in schema::list(schema, "required")
-            .iter()
-            .filter_map(Json::as_str)
-        {
+    fn check_required(&mut self, schema: &'a Json, entries: &[Entry], meant: &[&str], place: Place<'_>) {
+        for name in schema::list(schema, "required").iter().filter_map(Json::as_str) {
             if meant.contains(&name) || entries.iter().any(|entry| entry.key.value == name) {
                 continue;
             }
             let mistake = self.missing(name, place);
             let known = self.schemas.properties(schema);
-            let property = known
-                .into_iter()
-                .find(|(known, _)| *known == name)
-                .map(|(_, property)| property);
+            let property = known.into_iter().find(|(known, _)| *known == name).map(|(_, property)| property);
             let mistake = match property.and_then(description) {
                 Some(text) => mistake.note(format!("`{name}`: {}", text.trim_end_matches('.'))),
                 None => mistake,

@@ -16,56 +16,32 @@ impl<'a> Checker<'a> {
         if values.iter().any(|value| schema::equals(value, tree)) {
             return true;
         }
-        let words: Vec<String> = values
-            .into_iter()
-            .filter(|value| !value.is_null())
-            .map(written)
-            .collect();
+        let words: Vec<String> = values.into_iter().filter(|value| !value.is_null()).map(written).collect();
         let mistake = self.unknown_value(&words, "", tree, place);
         self.tell(tree, mistake);
         false
     }
 
     /// A value that is none of `words`; `besides` says what else could stand there.
-    pub(super) fn unknown_value(
-        &self,
-        words: &[String],
-        besides: &str,
-        tree: &Tree,
-        place: Place<'_>,
-    ) -> Mistake {
+    pub(super) fn unknown_value(&self, words: &[String], besides: &str, tree: &Tree, place: Place<'_>) -> Mistake {
         let names = || words.iter().map(String::as_str);
         let all = format!("values: {}{besides}", list(names()));
         match tree.as_text() {
             Some(text) => {
                 let message = format!("unknown value `{}` for {}", shown(tree, text), place.name);
-                Mistake::at(tree.span, message)
-                    .suggest(text, names())
-                    .note(all)
+                Mistake::at(tree.span, message).suggest(text, names()).note(all)
             }
             None => {
                 let wanted: Vec<String> = names().map(|word| format!("`{word}`")).collect();
                 let wanted = super::super::nearest::either(&wanted);
-                Mistake::at(
-                    tree.span,
-                    format!(
-                        "{} wants {wanted}{besides}, and this is {}",
-                        place.name,
-                        given(tree)
-                    ),
-                )
+                Mistake::at(tree.span, format!("{} wants {wanted}{besides}, and this is {}", place.name, given(tree)))
             }
         }
     }
 
     /// A value of a type that the schema does not allow.
     pub(super) fn wrong_type(&self, schema: &'a Json, tree: &Tree, place: Place<'_>) -> Mistake {
-        let message = format!(
-            "{} wants {}, and this is {}",
-            place.name,
-            self.wanted(schema),
-            given(tree)
-        );
+        let message = format!("{} wants {}, and this is {}", place.name, self.wanted(schema), given(tree));
         let mistake = Mistake::at(tree.span, message).label(correction(schema, tree));
         match description(schema) {
             Some(text) => mistake.note(format!("{}: {}", place.name, text.trim_end_matches('.'))),
@@ -73,13 +49,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn check_length(
-        &mut self,
-        schema: &'a Json,
-        text: &str,
-        tree: &Tree,
-        place: Place<'_>,
-    ) {
+    pub(super) fn check_length(&mut self, schema: &'a Json, text: &str, tree: &Tree, place: Place<'_>) {
         let length = text.chars().count() as u64;
         let least = schema["minLength"].as_u64().unwrap_or(0);
         let most = schema["maxLength"].as_u64().unwrap_or(u64::MAX);
@@ -93,13 +63,7 @@ impl<'a> Checker<'a> {
         self.tell(tree, Mistake::at(tree.span, message));
     }
 
-    pub(super) fn check_number(
-        &mut self,
-        schema: &'a Json,
-        scalar: &Scalar,
-        tree: &Tree,
-        place: Place<'_>,
-    ) {
+    pub(super) fn check_number(&mut self, schema: &'a Json, scalar: &Scalar, tree: &Tree, place: Place<'_>) {
         let (value, integer) = match scalar {
             Scalar::Integer(value) => (*value as f64, Some(*value)),
             Scalar::Number(value) => (*value, None),
@@ -116,14 +80,7 @@ impl<'a> Checker<'a> {
         }
         let mistake = match within {
             false => self.wrong_type(schema, tree, place),
-            true => Mistake::at(
-                tree.span,
-                format!(
-                    "{} is too large a number for {}",
-                    value_text(tree),
-                    place.name
-                ),
-            ),
+            true => Mistake::at(tree.span, format!("{} is too large a number for {}", value_text(tree), place.name)),
         };
         self.tell(tree, mistake);
     }
@@ -166,8 +123,7 @@ fn correction(schema: &Json, tree: &Tree) -> String {
     match scalar {
         Scalar::Text(text) => {
             let plain = super::super::tree::plain_scalar(text);
-            let numeric = matches!(plain, Scalar::Integer(_))
-                && (wants("integer") || wants("number"))
+            let numeric = matches!(plain, Scalar::Integer(_)) && (wants("integer") || wants("number"))
                 || matches!(plain, Scalar::Number(_)) && wants("number");
             match text.to_lowercase().as_str() {
                 _ if numeric => format!("write `{text}` without quotes"),

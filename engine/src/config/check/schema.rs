@@ -60,28 +60,16 @@ impl<'a> Schemas<'a> {
         found
     }
 
-    fn collect_properties(
-        &self,
-        schema: &'a Json,
-        depth: usize,
-        found: &mut Vec<(&'a str, &'a Json)>,
-    ) {
+    fn collect_properties(&self, schema: &'a Json, depth: usize, found: &mut Vec<(&'a str, &'a Json)>) {
         if depth > 8 {
             return;
         }
-        for (name, property) in schema
-            .get("properties")
-            .and_then(Json::as_object)
-            .into_iter()
-            .flatten()
-        {
+        for (name, property) in schema.get("properties").and_then(Json::as_object).into_iter().flatten() {
             if !found.iter().any(|(known, _)| known == name) {
                 found.push((name, property));
             }
         }
-        let parts = list(schema, "allOf")
-            .iter()
-            .chain(alternatives(schema).unwrap_or_default());
+        let parts = list(schema, "allOf").iter().chain(alternatives(schema).unwrap_or_default());
         for part in parts.chain(self.target(schema)) {
             self.collect_properties(part, depth + 1, found);
         }
@@ -95,10 +83,7 @@ pub(super) fn text<'a>(schema: &'a Json, key: &str) -> Option<&'a str> {
 
 /// The list under a key of a schema; empty where there is none.
 pub(super) fn list<'a>(schema: &'a Json, key: &str) -> &'a [Json] {
-    schema
-        .get(key)
-        .and_then(Json::as_array)
-        .map_or(&[], Vec::as_slice)
+    schema.get(key).and_then(Json::as_array).map_or(&[], Vec::as_slice)
 }
 
 /// `anyOf` or `oneOf`.
@@ -109,10 +94,7 @@ pub(super) fn alternatives(schema: &Json) -> Option<&[Json]> {
 
 /// The values that a schema allows and no others, if it lists them.
 pub(super) fn values(schema: &Json) -> Option<Vec<&Json>> {
-    match (
-        schema.get("enum").and_then(Json::as_array),
-        schema.get("const"),
-    ) {
+    match (schema.get("enum").and_then(Json::as_array), schema.get("const")) {
         (Some(values), _) => Some(values.iter().collect()),
         (None, Some(value)) => Some(vec![value]),
         (None, None) => None,

@@ -13,18 +13,8 @@ impl<'a> Checker<'a> {
         let branches = self.schemas.branches(schema);
         let mut tried: Vec<(&Json, Vec<Mistake>)> = Vec::new();
         for branch in branches {
-            let Self {
-                schemas,
-                noun,
-                depth,
-                ..
-            } = *self;
-            let mut checker = Checker {
-                schemas,
-                noun,
-                depth,
-                mistakes: Vec::new(),
-            };
+            let Self { schemas, noun, depth, .. } = *self;
+            let mut checker = Checker { schemas, noun, depth, mistakes: Vec::new() };
             // Keys beside the alternatives are theirs no more than each other's.
             let closed = place.closed && schema.get("properties").is_none();
             checker.check(branch, tree, Place { closed, ..place });
@@ -33,22 +23,17 @@ impl<'a> Checker<'a> {
             }
             tried.push((branch, checker.mistakes));
         }
-        let (fitting, others): (Vec<_>, Vec<_>) = tried
-            .into_iter()
-            .partition(|(branch, _)| fits(branch, tree));
+        let (fitting, others): (Vec<_>, Vec<_>) = tried.into_iter().partition(|(branch, _)| fits(branch, tree));
         let fitting_schemas: Vec<&Json> = fitting.iter().map(|(branch, _)| *branch).collect();
         let other_schemas: Vec<&Json> = others.iter().map(|(branch, _)| *branch).collect();
-        if let Some(mistake) = self.none_of_the_words(&fitting_schemas, &other_schemas, tree, place)
-        {
+        if let Some(mistake) = self.none_of_the_words(&fitting_schemas, &other_schemas, tree, place) {
             return self.tell(tree, mistake);
         }
         if let Some(mistake) = self.unknown_tag(&fitting_schemas, tree, place) {
             return self.tell(tree, mistake);
         }
         // Of alternatives of the right type, the one with the fewest mistakes was meant.
-        let best = fitting
-            .into_iter()
-            .min_by_key(|(branch, mistakes)| (other_tag(branch, tree), mistakes.len()));
+        let best = fitting.into_iter().min_by_key(|(branch, mistakes)| (other_tag(branch, tree), mistakes.len()));
         match best {
             Some((_, mistakes)) => self.mistakes.extend(mistakes),
             None => {
@@ -71,33 +56,19 @@ impl<'a> Checker<'a> {
         }
         let mut words = Vec::new();
         for branch in fitting {
-            words.extend(
-                schema::values(branch)?
-                    .into_iter()
-                    .filter(|value| !value.is_null())
-                    .map(written),
-            );
+            words.extend(schema::values(branch)?.into_iter().filter(|value| !value.is_null()).map(written));
         }
         let besides: Vec<String> = others
             .iter()
             .filter(|branch| schema::types(branch) != ["null"])
             .map(|branch| self.wanted(branch))
             .collect();
-        let besides = if besides.is_empty() {
-            String::new()
-        } else {
-            format!("; or {}", either(&besides))
-        };
+        let besides = if besides.is_empty() { String::new() } else { format!("; or {}", either(&besides)) };
         Some(self.unknown_value(&words, &besides, tree, place))
     }
 
     fn none_of_the_types(&self, schema: &'a Json, tree: &Tree, place: Place<'_>) -> Mistake {
-        let message = format!(
-            "{} wants {}, and this is {}",
-            place.name,
-            self.wanted(schema),
-            given(tree)
-        );
+        let message = format!("{} wants {}, and this is {}", place.name, self.wanted(schema), given(tree));
         Mistake::at(tree.span, message)
     }
 
@@ -106,11 +77,8 @@ impl<'a> Checker<'a> {
         tree.as_map()?;
         let (first, rest) = fitting.split_first().filter(|(_, rest)| !rest.is_empty())?;
         for (name, value) in tags(first) {
-            let value_in = |branch: &&Json| {
-                tags(branch)
-                    .find(|(other, _)| *other == name)
-                    .map(|(_, value)| written(value))
-            };
+            let value_in =
+                |branch: &&Json| tags(branch).find(|(other, _)| *other == name).map(|(_, value)| written(value));
             let Some(mut words) = rest.iter().map(value_in).collect::<Option<Vec<String>>>() else {
                 continue;
             };
@@ -118,26 +86,16 @@ impl<'a> Checker<'a> {
             let names = || words.iter().map(String::as_str);
             let all = format!("values: {}", list(names()));
             let Some(own) = tree.get(name) else {
-                let required = |branch: &&Json| {
-                    schema::list(branch, "required")
-                        .iter()
-                        .any(|key| key == name)
-                };
+                let required = |branch: &&Json| schema::list(branch, "required").iter().any(|key| key == name);
                 if fitting.iter().all(required) {
                     return Some(self.missing(name, place).note(all));
                 }
                 continue;
             };
             if !names().any(|word| own.as_text() == Some(word)) {
-                let text = own
-                    .as_text()
-                    .map_or_else(|| given(own), |text| format!("`{}`", shown(own, text)));
+                let text = own.as_text().map_or_else(|| given(own), |text| format!("`{}`", shown(own, text)));
                 let mistake = Mistake::at(own.span, format!("unknown value {text} for `{name}`"));
-                return Some(
-                    mistake
-                        .suggest(own.as_text().unwrap_or(""), names())
-                        .note(all),
-                );
+                return Some(mistake.suggest(own.as_text().unwrap_or(""), names()).note(all));
             }
         }
         None
@@ -157,11 +115,7 @@ fn fits(branch: &Json, tree: &Tree) -> bool {
 
 /// The one value that an alternative allows for each key that it has one for.
 fn tags(branch: &Json) -> impl Iterator<Item = (&str, &Json)> {
-    let properties = branch
-        .get("properties")
-        .and_then(Json::as_object)
-        .into_iter()
-        .flatten();
+    let properties = branch.get("properties").and_then(Json::as_object).into_iter().flatten();
     properties.filter_map(|(name, property)| match schema::values(property)?[..] {
         [only] => Some((name.as_str(), only)),
         _ => None,
@@ -170,8 +124,6 @@ fn tags(branch: &Json) -> impl Iterator<Item = (&str, &Json)> {
 
 /// How many of an alternative's tags the value contradicts.
 fn other_tag(branch: &Json, tree: &Tree) -> usize {
-    let other = |(name, value): &(&str, &Json)| {
-        tree.get(name).is_none_or(|own| !schema::equals(value, own))
-    };
+    let other = |(name, value): &(&str, &Json)| tree.get(name).is_none_or(|own| !schema::equals(value, own));
     tags(branch).filter(other).count()
 }

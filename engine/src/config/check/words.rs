@@ -28,11 +28,7 @@ pub(super) fn given(tree: &Tree) -> String {
 
 /// The text of a value. What came from the environment may be a secret, of which even a part would be too much.
 pub(super) fn shown(tree: &Tree, text: &str) -> String {
-    if tree.from_env.is_empty() {
-        shortened(text)
-    } else {
-        "***".into()
-    }
+    if tree.from_env.is_empty() { shortened(text) } else { "***".into() }
 }
 
 /// The text, or the beginning of a long one.
@@ -56,16 +52,12 @@ pub(super) fn count(n_items: usize) -> String {
 
 /// The first line of a schema's description.
 pub(super) fn description(schema: &Json) -> Option<&str> {
-    text(schema, "description")
-        .and_then(|text| text.lines().next())
-        .filter(|line| !line.is_empty())
+    text(schema, "description").and_then(|text| text.lines().next()).filter(|line| !line.is_empty())
 }
 
 /// A value of a schema as it is written in YAML.
 pub(super) fn written(value: &Json) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 impl<'a> Checker<'a> {
@@ -86,18 +78,11 @@ impl<'a> Checker<'a> {
             return format.wanted.into();
         }
         if let Some(values) = values(schema) {
-            let values: Vec<String> = values
-                .iter()
-                .map(|value| format!("`{}`", written(value)))
-                .collect();
+            let values: Vec<String> = values.iter().map(|value| format!("`{}`", written(value))).collect();
             return either(&values);
         }
         if alternatives(schema).is_some() {
-            let branches = self
-                .schemas
-                .branches(schema)
-                .into_iter()
-                .filter(|branch| types(branch) != ["null"]);
+            let branches = self.schemas.branches(schema).into_iter().filter(|branch| types(branch) != ["null"]);
             let mut parts: Vec<String> = Vec::new();
             for part in branches.map(|branch| self.wanted_within(branch, depth + 1)) {
                 if !parts.contains(&part) {
@@ -119,11 +104,7 @@ impl<'a> Checker<'a> {
                 other => format!("a value of type {other}"),
             })
             .collect();
-        if parts.is_empty() {
-            "a value".into()
-        } else {
-            either(&parts)
-        }
+        if parts.is_empty() { "a value".into() } else { either(&parts) }
     }
 
     fn list_words(&self, schema: &'a Json, depth: usize) -> String {
@@ -135,9 +116,7 @@ impl<'a> Checker<'a> {
             (Some(least), None) => format!(" of at least {least}"),
             (None, Some(most)) => format!(" of at most {most}"),
         };
-        let item = schema
-            .get("items")
-            .or_else(|| list(schema, "prefixItems").first());
+        let item = schema.get("items").or_else(|| list(schema, "prefixItems").first());
         let Some(item) = item.filter(|item| item.is_object()) else {
             return format!("a list{number}");
         };
@@ -150,16 +129,8 @@ impl<'a> Checker<'a> {
     }
 
     fn map_words(&self, schema: &'a Json) -> String {
-        let required: Vec<&str> = list(schema, "required")
-            .iter()
-            .filter_map(Json::as_str)
-            .collect();
-        let all: Vec<&str> = self
-            .schemas
-            .properties(schema)
-            .into_iter()
-            .map(|(name, _)| name)
-            .collect();
+        let required: Vec<&str> = list(schema, "required").iter().filter_map(Json::as_str).collect();
+        let all: Vec<&str> = self.schemas.properties(schema).into_iter().map(|(name, _)| name).collect();
         match (required.is_empty(), all.len()) {
             (false, _) => format!("a map with `{}`", required.join("` and `")),
             (true, 1..=6) => format!("a map of `{}`", all.join("`, `")),
@@ -175,9 +146,7 @@ fn number_words(schema: &Json, noun: &str, alone: &str) -> String {
         (Some(least), Some(most)) => {
             format!("{alone} from {least} to {most}")
         }
-        (Some(least), _) if noun == "integer" && least.as_i64() == Some(1) => {
-            "a positive integer".into()
-        }
+        (Some(least), _) if noun == "integer" && least.as_i64() == Some(1) => "a positive integer".into(),
         (Some(least), _) if least.as_f64() == Some(0.0) => format!("{alone} that is not negative"),
         (Some(least), _) => format!("{alone} of at least {least}"),
         (None, most) => match (more, most) {
@@ -191,16 +160,11 @@ fn number_words(schema: &Json, noun: &str, alone: &str) -> String {
 
 /// The plural of a simple want.
 fn plural(item: &str) -> Option<String> {
-    let simple = item
-        .strip_prefix("a ")
-        .or_else(|| item.strip_prefix("an "))?;
+    let simple = item.strip_prefix("a ").or_else(|| item.strip_prefix("an "))?;
     let (noun, rest) = match simple.find(" that is not negative") {
         Some(at) => (&simple[..at], " that are not negative"),
         None => (simple, ""),
     };
-    let known = matches!(
-        noun,
-        "integer" | "number" | "text" | "positive integer" | "positive number"
-    );
+    let known = matches!(noun, "integer" | "number" | "text" | "positive integer" | "positive number");
     known.then(|| format!("{noun}s{rest}"))
 }

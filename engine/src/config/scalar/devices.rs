@@ -9,8 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::raw::{RawScalar, ScalarError};
 
-pub(super) const WANTED: &str =
-    "`auto`, `cpu`, `cuda` or GPUs by number such as `cuda:0` and `cuda:0,2`";
+pub(super) const WANTED: &str = "`auto`, `cpu`, `cuda` or GPUs by number such as `cuda:0` and `cuda:0,2`";
 
 /// The devices that models may run on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -41,10 +40,7 @@ impl TryFrom<RawScalar> for Devices {
                 let mut indices: Vec<u32> = Vec::new();
                 for word in text.strip_prefix("cuda:").ok_or_else(wrong)?.split(',') {
                     let digits = word.bytes().all(|byte| byte.is_ascii_digit());
-                    let index = word
-                        .parse()
-                        .ok()
-                        .filter(|index| digits && !indices.contains(index));
+                    let index = word.parse().ok().filter(|index| digits && !indices.contains(index));
                     indices.push(index.ok_or_else(wrong)?);
                 }
                 Ok(Self::Cuda(indices))
@@ -108,19 +104,14 @@ mod tests {
     #[test]
     fn reads_and_writes_each_form() {
         for text in ["auto", "cpu", "cuda", "cuda:0", "cuda:2,0"] {
-            assert_eq!(
-                text.parse::<Devices>().map(|devices| devices.to_string()),
-                Ok(text.into())
-            );
+            assert_eq!(text.parse::<Devices>().map(|devices| devices.to_string()), Ok(text.into()));
         }
         assert_eq!("cuda:2,0".parse(), Ok(Devices::Cuda(vec![2, 0])));
     }
 
     #[test]
     fn refuses_the_rest() {
-        for text in [
-            "", "gpu", "cuda:", "cuda:0,", "cuda:a", "cuda:+1", "cuda:1,1", "CPU",
-        ] {
+        for text in ["", "gpu", "cuda:", "cuda:0,", "cuda:a", "cuda:+1", "cuda:1,1", "CPU"] {
             assert!(text.parse::<Devices>().is_err(), "{text}");
         }
     }

@@ -47,11 +47,8 @@ impl TryFrom<RawScalar> for Duration {
             };
             Some(number * scale)
         });
-        let length =
-            seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
-        length
-            .map(Self)
-            .ok_or_else(|| ScalarError::new(WANTED, &raw))
+        let length = seconds.and_then(|seconds| std::time::Duration::try_from_secs_f64(seconds).ok());
+        length.map(Self).ok_or_else(|| ScalarError::new(WANTED, &raw))
     }
 }
 
@@ -66,21 +63,12 @@ impl FromStr for Duration {
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.0.as_micros();
-        for (unit, size) in [
-            ("h", 3_600_000_000),
-            ("m", 60_000_000),
-            ("s", 1_000_000),
-            ("ms", 1_000),
-        ] {
+        for (unit, size) in [("h", 3_600_000_000), ("m", 60_000_000), ("s", 1_000_000), ("ms", 1_000)] {
             if micros != 0 && micros.is_multiple_of(size) {
                 return write!(f, "{}{unit}", micros / size);
             }
         }
-        if micros == 0 {
-            f.write_str("0s")
-        } else {
-            write!(f, "{micros}us")
-        }
+        if micros == 0 { f.write_str("0s") } else { write!(f, "{micros}us") }
     }
 }
 
@@ -114,36 +102,17 @@ mod tests {
 
     #[test]
     fn reads_units_and_writes_them_back() {
-        for (text, millis) in [
-            ("50ms", 50),
-            ("2s", 2_000),
-            ("1.5s", 1_500),
-            ("5m", 300_000),
-            ("1h", 3_600_000),
-        ] {
+        for (text, millis) in [("50ms", 50), ("2s", 2_000), ("1.5s", 1_500), ("5m", 300_000), ("1h", 3_600_000)] {
             let duration: Duration = text.parse().expect("a duration");
             assert_eq!(duration.get().as_millis(), millis);
             assert_eq!(duration.to_string().parse(), Ok(duration));
         }
-        assert_eq!(
-            "90s".parse::<Duration>().map(|d| d.to_string()),
-            Ok("90s".into())
-        );
+        assert_eq!("90s".parse::<Duration>().map(|d| d.to_string()), Ok("90s".into()));
     }
 
     #[test]
     fn refuses_what_has_no_unit_or_no_end() {
-        for text in [
-            "",
-            "5",
-            "s",
-            "-1s",
-            "1e99h",
-            "99999999999999999999999h",
-            "1 day",
-            "1..2s",
-            "٣s",
-        ] {
+        for text in ["", "5", "s", "-1s", "1e99h", "99999999999999999999999h", "1 day", "1..2s", "٣s"] {
             assert!(text.parse::<Duration>().is_err(), "{text}");
         }
     }

@@ -17,12 +17,7 @@ pub(in super::super) struct Format {
 impl Format {
     /// The rule of that name.
     pub fn named(name: &str) -> Option<Self> {
-        let format = |wanted, check| Self {
-            wanted,
-            words: &[],
-            instead: &[],
-            check,
-        };
+        let format = |wanted, check| Self { wanted, words: &[], instead: &[], check };
         Some(match name {
             "duration" => format(duration::WANTED, |raw| Duration::try_from(raw).map(drop)),
             "size" => format(size::WANTED, |raw| Size::try_from(raw).map(drop)),
@@ -30,12 +25,7 @@ impl Format {
             "limit" => format(limit::WANTED, |raw| Limit::try_from(raw).map(drop)),
             "devices" => Self {
                 words: &["auto", "cpu", "cuda"],
-                instead: &[
-                    ("gpu", "cuda"),
-                    ("gpus", "cuda"),
-                    ("nvidia", "cuda"),
-                    ("any", "auto"),
-                ],
+                instead: &[("gpu", "cuda"), ("gpus", "cuda"), ("nvidia", "cuda"), ("any", "auto")],
                 ..format(devices::WANTED, |raw| Devices::try_from(raw).map(drop))
             },
             _ => return None,
@@ -44,13 +34,8 @@ impl Format {
 
     /// The word that was likely meant.
     pub fn meant(&self, text: &str) -> Option<&'static str> {
-        let instead = self
-            .instead
-            .iter()
-            .find(|(written, _)| text.eq_ignore_ascii_case(written));
-        instead
-            .map(|(_, right)| *right)
-            .or_else(|| nearest(text, self.words.iter().copied()))
+        let instead = self.instead.iter().find(|(written, _)| text.eq_ignore_ascii_case(written));
+        instead.map(|(_, right)| *right).or_else(|| nearest(text, self.words.iter().copied()))
     }
 
     /// Whether `raw` follows the rule.

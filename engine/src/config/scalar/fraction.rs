@@ -32,11 +32,8 @@ impl TryFrom<RawScalar> for Fraction {
             RawScalar::Number(value) => Some(*value),
             RawScalar::Text(text) => {
                 let percent = text.trim().strip_suffix('%').map(str::trim_end);
-                let percent =
-                    percent.filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit()));
-                percent
-                    .and_then(|digits| digits.parse::<f64>().ok())
-                    .map(|percent| percent / 100.0)
+                let percent = percent.filter(|digits| digits.starts_with(|c: char| c.is_ascii_digit()));
+                percent.and_then(|digits| digits.parse::<f64>().ok()).map(|percent| percent / 100.0)
             }
         };
         let part = part.filter(|part| (0.0..=1.0).contains(part));
@@ -91,28 +88,15 @@ mod tests {
 
     #[test]
     fn percent_and_part_are_the_same() {
-        for (text, part) in [
-            ("5%", 0.05),
-            ("0.05", 0.05),
-            ("0", 0.0),
-            ("1", 1.0),
-            ("12.5 %", 0.125),
-            ("100%", 1.0),
-        ] {
+        for (text, part) in [("5%", 0.05), ("0.05", 0.05), ("0", 0.0), ("1", 1.0), ("12.5 %", 0.125), ("100%", 1.0)] {
             assert_eq!(text.parse::<Fraction>().map(Fraction::get), Ok(part));
         }
-        assert_eq!(
-            "7%".parse::<Fraction>()
-                .map(|fraction| fraction.to_string()),
-            Ok("7%".into())
-        );
+        assert_eq!("7%".parse::<Fraction>().map(|fraction| fraction.to_string()), Ok("7%".into()));
     }
 
     #[test]
     fn refuses_what_is_no_part_of_a_whole() {
-        for text in [
-            "", "%", "101%", "-1%", "2", "1.01", "nan", "inf%", "NaN%", "few",
-        ] {
+        for text in ["", "%", "101%", "-1%", "2", "1.01", "nan", "inf%", "NaN%", "few"] {
             assert!(text.parse::<Fraction>().is_err(), "{text}");
         }
     }

@@ -40,9 +40,7 @@ impl TryFrom<RawScalar> for Limit {
             return Ok(Self::Count(count));
         }
         let fraction = Fraction::try_from(raw.clone());
-        fraction
-            .map(Self::Fraction)
-            .map_err(|_| ScalarError::new(WANTED, &raw))
+        fraction.map(Self::Fraction).map_err(|_| ScalarError::new(WANTED, &raw))
     }
 }
 

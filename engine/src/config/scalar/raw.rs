@@ -21,9 +21,7 @@ impl RawScalar {
     pub fn from_word(word: &str) -> Self {
         match (word.parse(), word.parse()) {
             (Ok(integer), _) => Self::Integer(integer),
-            (_, Ok(number)) if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') => {
-                Self::Number(number)
-            }
+            (_, Ok(number)) if word.starts_with(|c: char| c.is_ascii_digit() || c == '.') => Self::Number(number),
             _ => Self::Text(word.to_owned()),
         }
     }
@@ -51,19 +49,14 @@ pub struct ScalarError {
 
 impl ScalarError {
     pub(super) fn new(wanted: &'static str, given: &RawScalar) -> Self {
-        Self {
-            wanted,
-            given: given.to_string(),
-        }
+        Self { wanted, given: given.to_string() }
     }
 }
 
 /// A number and the letters after it: `1.5GiB`, `50 ms`.
 pub(super) fn split_unit(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
-    let end = text
-        .find(|c: char| !c.is_ascii_digit() && c != '.')
-        .unwrap_or(text.len());
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..end].parse().ok()?;
     Some((number, text[end..].trim_start()))
 }

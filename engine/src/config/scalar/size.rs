@@ -53,9 +53,7 @@ impl TryFrom<RawScalar> for Size {
                 (bytes < u64::MAX as f64).then_some(bytes as u64)
             }),
         };
-        bytes
-            .map(Self)
-            .ok_or_else(|| ScalarError::new(WANTED, &raw))
+        bytes.map(Self).ok_or_else(|| ScalarError::new(WANTED, &raw))
     }
 }
 
@@ -109,13 +107,8 @@ mod tests {
 
     #[test]
     fn reads_units_and_writes_them_back() {
-        for (text, bytes) in [
-            ("2GiB", 2 << 30),
-            ("512 MiB", 512 << 20),
-            ("1MB", 1_000_000),
-            ("7", 7),
-            ("0.5KiB", 512),
-        ] {
+        for (text, bytes) in [("2GiB", 2 << 30), ("512 MiB", 512 << 20), ("1MB", 1_000_000), ("7", 7), ("0.5KiB", 512)]
+        {
             let size: Size = text.parse().expect("a size");
             assert_eq!(size.bytes(), bytes);
             assert_eq!(size.to_string().parse(), Ok(size));

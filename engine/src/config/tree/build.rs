@@ -101,10 +101,7 @@ impl<'s> Builder<'s> {
     fn spend(&mut self, n_bytes: usize, span: Span) -> Result<(), Stop> {
         self.n_bytes = self.n_bytes.saturating_add(n_bytes);
         if self.n_bytes > MOST_BYTES {
-            let message = format!(
-                "more than {} MiB of values, aliases counted in full",
-                MOST_BYTES >> 20
-            );
+            let message = format!("more than {} MiB of values, aliases counted in full", MOST_BYTES >> 20);
             return self.stop(Mistake::at(span, message));
         }
         Ok(())
@@ -147,10 +144,7 @@ impl<'s> Builder<'s> {
 
     fn alias(&mut self, id: usize, span: Span) -> Result<Tree, Stop> {
         let Some(&(_, n_bytes)) = self.anchors.get(&id) else {
-            return self.stop(Mistake::at(
-                span,
-                "an alias inside its own anchor would never end",
-            ));
+            return self.stop(Mistake::at(span, "an alias inside its own anchor would never end"));
         };
         self.spend(n_bytes, span)?;
         Ok(self.anchors[&id].0.clone())
@@ -161,8 +155,7 @@ impl<'s> Builder<'s> {
             return self.stop(hint::too_deep(start));
         }
         let flow = self.source.slice(start).starts_with(['[', '{']);
-        self.open
-            .push(flow.then_some(Span::new(start.start, start.start + 1)));
+        self.open.push(flow.then_some(Span::new(start.start, start.start + 1)));
         Ok(())
     }
 
@@ -229,11 +222,7 @@ impl<'s> Builder<'s> {
                 self.merge(&mut merged, value, alias);
             } else if let Some(&first) = index.get(&key.value) {
                 let mistake = Mistake::at(key.span, format!("`{}` is written twice", key.value));
-                self.mistakes.push(
-                    mistake
-                        .label("the second")
-                        .also(entries[first].key.span, "the first"),
-                );
+                self.mistakes.push(mistake.label("the second").also(entries[first].key.span, "the first"));
             } else {
                 index.insert(key.value.clone(), entries.len());
                 entries.push(Entry { key, value });
@@ -252,9 +241,7 @@ impl<'s> Builder<'s> {
             match map.value {
                 Value::Map(entries) => merged.extend(entries),
                 Value::Wrong => {}
-                _ => self
-                    .mistakes
-                    .push(Mistake::at(span, "`<<` takes in maps, and this is none")),
+                _ => self.mistakes.push(Mistake::at(span, "`<<` takes in maps, and this is none")),
             }
         }
     }
@@ -275,20 +262,10 @@ impl<'s> Builder<'s> {
         Ok(Spanned::new(text, value.span))
     }
 
-    fn typed(
-        &mut self,
-        text: &str,
-        style: ScalarStyle,
-        tag: Option<&Tag>,
-        span: Span,
-    ) -> Result<Value, Stop> {
+    fn typed(&mut self, text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Result<Value, Stop> {
         let Some(tag) = tag else {
             let plain = matches!(style, ScalarStyle::Plain);
-            return Ok(Value::Scalar(if plain {
-                plain_scalar(text)
-            } else {
-                Scalar::Text(text.to_owned())
-            }));
+            return Ok(Value::Scalar(if plain { plain_scalar(text) } else { Scalar::Text(text.to_owned()) }));
         };
         let scalar = match tag.suffix.as_str() {
             "" if tag.handle == "!" => Some(Scalar::Text(text.to_owned())),
@@ -314,12 +291,7 @@ impl<'s> Builder<'s> {
 
     fn wrong_tag(&mut self, span: Span) {
         let words = self.source.slice(span).split_whitespace();
-        let tag = words
-            .into_iter()
-            .find(|word| word.starts_with('!'))
-            .unwrap_or("!");
-        self.mistakes.push(
-            Mistake::at(span, format!("the tag `{tag}` does not fit here")).label("leave it out"),
-        );
+        let tag = words.into_iter().find(|word| word.starts_with('!')).unwrap_or("!");
+        self.mistakes.push(Mistake::at(span, format!("the tag `{tag}` does not fit here")).label("leave it out"));
     }
 }

@@ -32,19 +32,14 @@ pub(super) fn integer(text: &str) -> Option<i128> {
 
 fn unsigned(digits: &str, radix: u32) -> Option<i128> {
     let all = !digits.is_empty() && digits.chars().all(|c| c.is_digit(radix));
-    all.then(|| i128::from_str_radix(digits, radix).ok())
-        .flatten()
+    all.then(|| i128::from_str_radix(digits, radix).ok()).flatten()
 }
 
 /// `-1.5e3`, `.5`, `1.`, `.inf`.
 pub(super) fn number(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     if matches!(unsigned, ".inf" | ".Inf" | ".INF") {
-        return Some(if text.starts_with('-') {
-            f64::NEG_INFINITY
-        } else {
-            f64::INFINITY
-        });
+        return Some(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY });
     }
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, Some(exponent)),
@@ -72,10 +67,7 @@ mod tests {
     fn types_are_those_of_yaml_1_2() {
         check("~", Scalar::Null);
         check("True", Scalar::Bool(true));
-        for text in [
-            "yes", "no", "on", "1_000", "1:30", "0b1", "-0x1", "+", ".", "e5", "1e", "--1", "tRue",
-            "5%",
-        ] {
+        for text in ["yes", "no", "on", "1_000", "1:30", "0b1", "-0x1", "+", ".", "e5", "1e", "--1", "tRue", "5%"] {
             check(text, Scalar::Text(text.into()));
         }
         check("-12", Scalar::Integer(-12));
@@ -85,9 +77,6 @@ mod tests {
         check("1.5e3", Scalar::Number(1500.0));
         check(".5", Scalar::Number(0.5));
         check("-.inf", Scalar::Number(f64::NEG_INFINITY));
-        check(
-            "99999999999999999999999999999999999999999",
-            Scalar::Number(1e41),
-        );
+        check("99999999999999999999999999999999999999999", Scalar::Number(1e41));
     }
 }

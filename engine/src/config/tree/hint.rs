@@ -35,10 +35,7 @@ impl Context<'_> {
         }
         if rest.starts_with('{') && self.open.is_some() && text[..at].ends_with('$') {
             // The parser took the text up to the `$` for all of the value.
-            let start = self
-                .last_scalar
-                .filter(|scalar| scalar.end == at)
-                .map_or(at - 1, |scalar| scalar.start);
+            let start = self.last_scalar.filter(|scalar| scalar.end == at).map_or(at - 1, |scalar| scalar.start);
             let span = Span::new(start, self.word(at).end);
             let message = "`${…}` inside `{}` or `[]` must be quoted";
             return Mistake::at(span, message).label(self.quoted(span));
@@ -50,20 +47,14 @@ impl Context<'_> {
         match info {
             "simple key expect ':'" => {
                 let span = self.line_before(at);
-                let mistake = Mistake::at(
-                    span,
-                    "this line is neither a `key: value` nor a list's `- item`",
-                );
+                let mistake = Mistake::at(span, "this line is neither a `key: value` nor a list's `- item`");
                 mistake.label("a `:` with a space after it is missing")
             }
             "mapping values are not allowed in this context" if self.long_scalar_before(at) => {
                 Mistake::at(self.char_at(at), "a key of more than 1024 characters")
             }
             "mapping values are not allowed in this context" => {
-                let mistake = Mistake::at(
-                    self.char_at(at),
-                    "a second `:` on a line that has its key already",
-                );
+                let mistake = Mistake::at(self.char_at(at), "a second `:` on a line that has its key already");
                 mistake.label("quote the value if the `:` is part of it, or begin a new line")
             }
             "recursion limit exceeded" => too_deep(self.char_at(at)),
@@ -76,13 +67,11 @@ impl Context<'_> {
                 mistake.label("double a `'` that is part of the text, and write `\\\"` for a `\"`")
             }
             "while parsing a quoted scalar, found unknown escape character" => {
-                let mistake =
-                    Mistake::at(self.char_at(at), "unknown escape after `\\` in this text");
+                let mistake = Mistake::at(self.char_at(at), "unknown escape after `\\` in this text");
                 mistake.label("use single quotes, in which `\\` is a letter like others")
             }
             "block sequence entries are not allowed in this context" => {
-                Mistake::at(self.char_at(at), "a list's `-` begins a line")
-                    .label("begin a new line, or write `[a, b]`")
+                Mistake::at(self.char_at(at), "a list's `-` begins a line").label("begin a new line, or write `[a, b]`")
             }
             _ => self.unclosed(at).unwrap_or_else(|| {
                 let mistake = Mistake::at(self.char_at(at), "this is not valid YAML");
@@ -93,8 +82,7 @@ impl Context<'_> {
 
     /// Whether the text that ends at `at` is too long to be a key by YAML's rules.
     fn long_scalar_before(&self, at: usize) -> bool {
-        self.last_scalar
-            .is_some_and(|scalar| scalar.end == at && scalar.end - scalar.start > 1024)
+        self.last_scalar.is_some_and(|scalar| scalar.end == at && scalar.end - scalar.start > 1024)
     }
 
     /// `*` opens an alias; far more often it was to be a pattern.
@@ -102,11 +90,7 @@ impl Context<'_> {
         let span = self.word(at);
         let word = self.source.slice(span);
         let name = &word[1..];
-        if !name.is_empty()
-            && name
-                .chars()
-                .all(|c| c.is_alphanumeric() || c == '_' || c == '-')
-        {
+        if !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '-') {
             let names = self.anchor_names.iter().map(String::as_str);
             let mistake = Mistake::at(span, format!("no `&{name}` stands above for `*{name}`"));
             let mistake = mistake.note(format!("if it is meant as text, quote it: \"{word}\""));
@@ -115,8 +99,7 @@ impl Context<'_> {
                 None => mistake,
             };
         }
-        Mistake::at(span, "a text cannot begin with `*` unless it is quoted")
-            .label(self.quoted(span))
+        Mistake::at(span, "a text cannot begin with `*` unless it is quoted").label(self.quoted(span))
     }
 
     /// A bracket that is not closed, or closed by the wrong one.
@@ -127,15 +110,8 @@ impl Context<'_> {
         let text = self.source.text();
         // At the end of a line the comma or bracket is missing behind what is there.
         let before = text[..at.min(text.len())].trim_end();
-        let at = if text[at.min(text.len())..].trim_start().is_empty() {
-            before.len()
-        } else {
-            at
-        };
-        let mistake = Mistake::at(
-            self.char_at(at),
-            format!("`,` or `{close}` is missing before this"),
-        );
+        let at = if text[at.min(text.len())..].trim_start().is_empty() { before.len() } else { at };
+        let mistake = Mistake::at(self.char_at(at), format!("`,` or `{close}` is missing before this"));
         Some(mistake.also(open, format!("this `{bracket}` is open")))
     }
 
@@ -205,9 +181,7 @@ impl Context<'_> {
     /// The first tab in the indentation of the line at `at` or after it.
     fn tab(&self, at: usize) -> Option<usize> {
         let text = self.source.text();
-        let mut start = text[..at.min(text.len())]
-            .rfind('\n')
-            .map_or(0, |at| at + 1);
+        let mut start = text[..at.min(text.len())].rfind('\n').map_or(0, |at| at + 1);
         for line in text[start..].split_inclusive('\n').take(3) {
             let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
             if let Some(tab) = line[..indentation].find('\t') {

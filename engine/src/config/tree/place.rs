@@ -15,12 +15,7 @@ impl Offsets {
         if text.is_ascii() {
             return Self::Ascii { length: text.len() };
         }
-        Self::Table(
-            text.char_indices()
-                .map(|(byte, _)| byte)
-                .chain([text.len()])
-                .collect(),
-        )
+        Self::Table(text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect())
     }
 
     pub fn byte(&self, index: usize) -> usize {
@@ -79,8 +74,5 @@ pub(super) fn scalar_span(source: &Source, span: Span, style: ScalarStyle) -> Sp
 /// `x` of `&x {…`.
 pub(super) fn anchor_name(text: &str) -> String {
     let from = text.find('&').map_or(text.len(), |at| at + 1);
-    text[from..]
-        .chars()
-        .take_while(|c| !c.is_whitespace() && !",[]{}".contains(*c))
-        .collect()
+    text[from..].chars().take_while(|c| !c.is_whitespace() && !",[]{}".contains(*c)).collect()
 }

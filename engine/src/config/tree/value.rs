@@ -55,12 +55,7 @@ pub(in super::super) enum Origin {
 
 impl Tree {
     pub fn new(value: Value, span: Span) -> Self {
-        Self {
-            value,
-            span,
-            origins: Vec::new(),
-            from_env: Vec::new(),
-        }
+        Self { value, span, origins: Vec::new(), from_env: Vec::new() }
     }
 
     pub fn scalar(scalar: Scalar, span: Span) -> Self {
@@ -108,10 +103,7 @@ impl Tree {
             + match &self.value {
                 Value::Scalar(Scalar::Text(text)) => text.len(),
                 Value::List(items) => items.iter().map(Tree::n_bytes).sum(),
-                Value::Map(entries) => entries
-                    .iter()
-                    .map(|entry| entry.key.value.len() + entry.value.n_bytes())
-                    .sum(),
+                Value::Map(entries) => entries.iter().map(|entry| entry.key.value.len() + entry.value.n_bytes()).sum(),
                 Value::Scalar(_) | Value::Wrong => 0,
             }
     }
@@ -136,19 +128,16 @@ impl Tree {
         use serde_yaml::Value as Yaml;
         match &self.value {
             Value::Scalar(Scalar::Bool(value)) => Yaml::Bool(*value),
-            Value::Scalar(Scalar::Integer(value)) => {
-                match (i64::try_from(*value), u64::try_from(*value)) {
-                    (Ok(value), _) => Yaml::Number(value.into()),
-                    (_, Ok(value)) => Yaml::Number(value.into()),
-                    _ => Yaml::Number((*value as f64).into()),
-                }
-            }
+            Value::Scalar(Scalar::Integer(value)) => match (i64::try_from(*value), u64::try_from(*value)) {
+                (Ok(value), _) => Yaml::Number(value.into()),
+                (_, Ok(value)) => Yaml::Number(value.into()),
+                _ => Yaml::Number((*value as f64).into()),
+            },
             Value::Scalar(Scalar::Number(value)) => Yaml::Number((*value).into()),
             Value::Scalar(Scalar::Text(text)) => Yaml::String(text.clone()),
             Value::List(items) => Yaml::Sequence(items.iter().map(Tree::to_yaml).collect()),
             Value::Map(entries) => {
-                let entry =
-                    |entry: &Entry| (Yaml::String(entry.key.value.clone()), entry.value.to_yaml());
+                let entry = |entry: &Entry| (Yaml::String(entry.key.value.clone()), entry.value.to_yaml());
                 Yaml::Mapping(entries.iter().map(entry).collect())
             }
             Value::Scalar(Scalar::Null) | Value::Wrong => Yaml::Null,

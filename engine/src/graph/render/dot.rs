@@ -15,15 +15,9 @@ use super::plain::one_line;
 pub fn render(picture: &Picture) -> String {
     let mut dot = String::new();
     let _ = writeln!(dot, "digraph {} {{", quoted(&picture.title));
-    let _ = writeln!(
-        dot,
-        "  graph [rankdir=LR, label={}, labelloc=t, fontname=\"sans-serif\"];",
-        quoted(&picture.title)
-    );
-    let _ = writeln!(
-        dot,
-        "  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", fontsize=11];"
-    );
+    let _ =
+        writeln!(dot, "  graph [rankdir=LR, label={}, labelloc=t, fontname=\"sans-serif\"];", quoted(&picture.title));
+    let _ = writeln!(dot, "  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\", fontsize=11];");
     let _ = writeln!(dot, "  edge [fontname=\"sans-serif\", fontsize=9];");
     for node in &picture.nodes {
         let tint = palette::light(node.role);
@@ -67,11 +61,7 @@ fn label_of(node: &PictureNode) -> String {
         lines.push(node.detail.clone());
     }
     if let Some(live) = node.live {
-        lines.push(format!(
-            "{}, busy {}",
-            rate(live.rows_per_s),
-            percent(live.busy)
-        ));
+        lines.push(format!("{}, busy {}", rate(live.rows_per_s), percent(live.busy)));
         if live.limits_run {
             lines.push("limits the run".to_owned());
         }
@@ -87,10 +77,7 @@ fn quoted(text: &str) -> String {
 /// A backslash starts an escape in labels, and before a quote in all strings, so it is doubled everywhere. `&` starts
 /// an entity in labels.
 fn escape(text: &str) -> String {
-    one_line(text)
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('&', "&amp;")
+    one_line(text).replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;")
 }
 
 #[cfg(test)]
@@ -111,10 +98,7 @@ mod tests {
     #[test]
     fn rejects_are_dashed_and_rows_are_not() {
         let dot = render(&samples::union_with_rejects());
-        let dashed: Vec<_> = dot
-            .lines()
-            .filter(|line| line.contains("style=dashed"))
-            .collect();
+        let dashed: Vec<_> = dot.lines().filter(|line| line.contains("style=dashed")).collect();
         assert_eq!(dashed.len(), 1);
         assert!(dashed[0].starts_with("  \"pixels\" -> \"bad\" "));
     }

@@ -23,11 +23,7 @@ pub fn rate(per_s: f64) -> String {
     if per_s >= 99.95 {
         return format!("{}/s", grouped(per_s.round() as u64));
     }
-    if per_s >= 9.995 {
-        format!("{per_s:.1}/s")
-    } else {
-        format!("{per_s:.2}/s")
-    }
+    if per_s >= 9.995 { format!("{per_s:.1}/s") } else { format!("{per_s:.2}/s") }
 }
 
 /// A share of 1 as `97 %`. What is not nothing is at least `1 %`, and what is not all at most `99 %`.
@@ -58,13 +54,7 @@ mod tests {
 
     #[test]
     fn integers_are_grouped_by_three() {
-        for (n, shown) in [
-            (0, "0"),
-            (999, "999"),
-            (1_000, "1,000"),
-            (1_000_000, "1,000,000"),
-            (12_345, "12,345"),
-        ] {
+        for (n, shown) in [(0, "0"), (999, "999"), (1_000, "1,000"), (1_000_000, "1,000,000"), (12_345, "12,345")] {
             assert_eq!(grouped(n), shown);
         }
         assert_eq!(grouped(u64::MAX), "18,446,744,073,709,551,615");

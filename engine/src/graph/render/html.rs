@@ -29,24 +29,10 @@ th:first-child, td:first-child, th:nth-child(2), td:nth-child(2), td:last-child 
 #[must_use]
 pub fn render(picture: &Picture) -> String {
     let mut page = String::new();
-    let _ = writeln!(
-        page,
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">"
-    );
-    let _ = writeln!(
-        page,
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-    );
-    let _ = writeln!(
-        page,
-        "<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>",
-        escape(&picture.title)
-    );
-    let _ = write!(
-        page,
-        "<div class=\"drawing\" tabindex=\"0\">\n{}</div>\n",
-        svg::element(picture)
-    );
+    let _ = writeln!(page, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">");
+    let _ = writeln!(page, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
+    let _ = writeln!(page, "<title>{}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>", escape(&picture.title));
+    let _ = write!(page, "<div class=\"drawing\" tabindex=\"0\">\n{}</div>\n", svg::element(picture));
     if picture.is_live() {
         write_figures(&mut page, picture);
     }
@@ -56,19 +42,13 @@ pub fn render(picture: &Picture) -> String {
 
 fn write_figures(page: &mut String, picture: &Picture) {
     page.push_str("<table>\n<thead><tr>");
-    for heading in [
-        "node", "kind", "rate", "busy", "starved", "blocked", "rejects", "",
-    ] {
+    for heading in ["node", "kind", "rate", "busy", "starved", "blocked", "rejects", ""] {
         let _ = write!(page, "<th scope=\"col\">{heading}</th>");
     }
     page.push_str("</tr></thead>\n<tbody>\n");
     for node in &picture.nodes {
         let Some(live) = &node.live else { continue };
-        let (class, verdict) = if live.limits_run {
-            (" class=\"limits\"", "limits the run")
-        } else {
-            ("", "")
-        };
+        let (class, verdict) = if live.limits_run { (" class=\"limits\"", "limits the run") } else { ("", "") };
         let cells = [
             escape(&node.name),
             escape(&node.kind),
@@ -106,10 +86,8 @@ mod tests {
     #[test]
     fn no_name_becomes_markup() {
         let page = render(&samples::hostile());
-        let drawing = page
-            .split("<div class=\"drawing\" tabindex=\"0\">\n")
-            .nth(1)
-            .and_then(|rest| rest.split("</div>").next());
+        let drawing =
+            page.split("<div class=\"drawing\" tabindex=\"0\">\n").nth(1).and_then(|rest| rest.split("</div>").next());
         samples::assert_well_formed(drawing.expect("a drawing"));
         assert!(!page.contains("<script"));
     }

@@ -19,12 +19,8 @@ struct Versioned<'a> {
 /// The picture as indented JSON.
 #[must_use]
 pub fn render(picture: &Picture) -> String {
-    let versioned = Versioned {
-        version: VERSION,
-        picture,
-    };
-    let mut json = serde_json::to_string_pretty(&versioned)
-        .expect("a picture has only string keys and plain values");
+    let versioned = Versioned { version: VERSION, picture };
+    let mut json = serde_json::to_string_pretty(&versioned).expect("a picture has only string keys and plain values");
     json.push('\n');
     without_raw_controls(&json)
 }
@@ -56,8 +52,7 @@ mod tests {
         for (idx, node) in picture.nodes.iter().enumerate() {
             assert_eq!(read["nodes"][idx]["name"], node.name);
         }
-        let live: serde_json::Value =
-            serde_json::from_str(&render(&samples::classify_live())).expect("valid JSON");
+        let live: serde_json::Value = serde_json::from_str(&render(&samples::classify_live())).expect("valid JSON");
         assert_eq!(live["nodes"][1]["live"]["limits_run"], true);
         assert_eq!(live["nodes"][1]["role"], "decode");
         assert_eq!(live["edges"][0]["carries"], "rows");

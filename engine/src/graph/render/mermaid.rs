@@ -17,12 +17,7 @@ pub fn render(picture: &Picture) -> String {
     let title = serde_json::Value::from(one_line(&picture.title));
     let _ = writeln!(chart, "---\ntitle: {title}\n---\nflowchart LR");
     for (idx, node) in picture.nodes.iter().enumerate() {
-        let _ = writeln!(
-            chart,
-            "  n{idx}[\"{}\"]:::{}",
-            label_of(node),
-            node.role.word()
-        );
+        let _ = writeln!(chart, "  n{idx}[\"{}\"]:::{}", label_of(node), node.role.word());
     }
     let wiring = Wiring::of(picture);
     for link in &wiring.links {
@@ -31,22 +26,12 @@ pub fn render(picture: &Picture) -> String {
             EdgeKind::Rejects => "-.->",
         };
         let label = escape(&picture.edges[link.edge].label);
-        let label = if label.is_empty() {
-            label
-        } else {
-            format!("|\"{label}\"|")
-        };
+        let label = if label.is_empty() { label } else { format!("|\"{label}\"|") };
         let _ = writeln!(chart, "  n{} {arrow}{label} n{}", link.from, link.to);
     }
     for role in Role::ALL {
         let tint = palette::light(role);
-        let _ = writeln!(
-            chart,
-            "  classDef {} fill:{},stroke:{},color:#1f2328",
-            role.word(),
-            tint.faint,
-            tint.strong
-        );
+        let _ = writeln!(chart, "  classDef {} fill:{},stroke:{},color:#1f2328", role.word(), tint.faint, tint.strong);
     }
     for (idx, node) in picture.nodes.iter().enumerate() {
         if node.live.is_some_and(|live| live.limits_run) {
@@ -69,12 +54,7 @@ fn label_of(node: &PictureNode) -> String {
         let _ = write!(label, "<br/>{}", escape(&node.detail));
     }
     if let Some(live) = node.live {
-        let _ = write!(
-            label,
-            "<br/>{}, busy {}",
-            rate(live.rows_per_s),
-            percent(live.busy)
-        );
+        let _ = write!(label, "<br/>{}, busy {}", rate(live.rows_per_s), percent(live.busy));
         if live.limits_run {
             label.push_str("<br/>limits the run");
         }
@@ -104,9 +84,7 @@ mod tests {
     #[test]
     fn roles_are_classes_and_rejects_are_dashed() {
         let chart = render(&samples::union_with_rejects());
-        assert!(
-            chart.contains("  n2[\"pixels<br/>decode.image<br/>224x224 bilinear\"]:::decode\n")
-        );
+        assert!(chart.contains("  n2[\"pixels<br/>decode.image<br/>224x224 bilinear\"]:::decode\n"));
         assert!(chart.contains("  n2 -.->|\"id, uri, node, code, message\"| n3\n"));
         assert!(chart.contains("  n2 -->|\"image u8 #91;224,224,3#93;\"| n4\n"));
         assert!(chart.contains("  linkStyle 2 stroke:#b42318\n"));
@@ -121,17 +99,12 @@ mod tests {
             assert_eq!(line.matches('"').count(), 2, "{line}");
             let inside = line.split('"').nth(1).unwrap_or_default();
             let text = inside.replace("<br/>", "");
-            assert!(
-                !text.contains(['<', '>', '`', '|', '[', ']', '{', '}', '\\', '&', '%']),
-                "{line}"
-            );
+            assert!(!text.contains(['<', '>', '`', '|', '[', ']', '{', '}', '\\', '&', '%']), "{line}");
         }
     }
 
     #[test]
     fn a_title_is_a_quoted_string() {
-        assert!(
-            render(&samples::hostile()).starts_with("---\ntitle: \"t\\\"<&` \u{fffd}: #\"\n---\n")
-        );
+        assert!(render(&samples::hostile()).starts_with("---\ntitle: \"t\\\"<&` \u{fffd}: #\"\n---\n"));
     }
 }

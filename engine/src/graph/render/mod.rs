@@ -39,10 +39,7 @@ pub struct Page {
 
 impl Default for Page {
     fn default() -> Self {
-        Self {
-            charset: Charset::Unicode,
-            width: None,
-        }
+        Self { charset: Charset::Unicode, width: None }
     }
 }
 
@@ -59,36 +56,16 @@ pub struct Rendering {
 
 /// All renderings, the default first.
 pub const RENDERINGS: &[Rendering] = &[
-    Rendering {
-        name: "text",
-        about: "aligned lines for a terminal",
-        render: text::render,
-    },
-    Rendering {
-        name: "dot",
-        about: "for graphviz",
-        render: |picture, _| dot::render(picture),
-    },
-    Rendering {
-        name: "mermaid",
-        about: "for Markdown pages",
-        render: |picture, _| mermaid::render(picture),
-    },
-    Rendering {
-        name: "json",
-        about: "the graph as data",
-        render: |picture, _| json::render(picture),
-    },
+    Rendering { name: "text", about: "aligned lines for a terminal", render: text::render },
+    Rendering { name: "dot", about: "for graphviz", render: |picture, _| dot::render(picture) },
+    Rendering { name: "mermaid", about: "for Markdown pages", render: |picture, _| mermaid::render(picture) },
+    Rendering { name: "json", about: "the graph as data", render: |picture, _| json::render(picture) },
     Rendering {
         name: "svg",
         about: "a drawing, light or dark as its reader",
         render: |picture, _| svg::render(picture),
     },
-    Rendering {
-        name: "html",
-        about: "a page with the drawing",
-        render: |picture, _| html::render(picture),
-    },
+    Rendering { name: "html", about: "a page with the drawing", render: |picture, _| html::render(picture) },
 ];
 
 #[cfg(test)]
@@ -99,11 +76,7 @@ mod tests {
     fn each_rendering_of_a_hostile_picture_ends_in_one_line_end_and_holds_no_control_characters() {
         for rendering in RENDERINGS {
             let shown = (rendering.render)(&samples::hostile(), Page::default());
-            assert!(
-                shown.ends_with('\n') && !shown.ends_with("\n\n"),
-                "{}",
-                rendering.name
-            );
+            assert!(shown.ends_with('\n') && !shown.ends_with("\n\n"), "{}", rendering.name);
             let bad = shown.chars().find(|c| c.is_control() && *c != '\n');
             assert_eq!(bad, None, "{}", rendering.name);
         }
@@ -112,22 +85,14 @@ mod tests {
     #[test]
     fn an_empty_picture_renders() {
         for rendering in RENDERINGS {
-            assert!(
-                !(rendering.render)(&Picture::default(), Page::default()).is_empty(),
-                "{}",
-                rendering.name
-            );
+            assert!(!(rendering.render)(&Picture::default(), Page::default()).is_empty(), "{}", rendering.name);
         }
     }
 
     #[test]
     fn edges_to_nowhere_and_circles_render() {
         for rendering in RENDERINGS {
-            assert!(
-                !(rendering.render)(&samples::broken(), Page::default()).is_empty(),
-                "{}",
-                rendering.name
-            );
+            assert!(!(rendering.render)(&samples::broken(), Page::default()).is_empty(), "{}", rendering.name);
         }
     }
 

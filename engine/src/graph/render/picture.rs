@@ -105,14 +105,7 @@ pub enum EdgeKind {
 
 impl Role {
     /// All roles, in the order of a pipeline.
-    pub const ALL: [Self; 6] = [
-        Self::Source,
-        Self::Decode,
-        Self::Batch,
-        Self::Infer,
-        Self::Transform,
-        Self::Sink,
-    ];
+    pub const ALL: [Self; 6] = [Self::Source, Self::Decode, Self::Batch, Self::Infer, Self::Transform, Self::Sink];
 
     /// The role as a word.
     #[must_use]

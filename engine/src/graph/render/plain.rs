@@ -32,12 +32,9 @@ pub fn one_line(text: &str) -> String {
 fn harmless(c: char) -> char {
     match c {
         '\n' | '\r' | '\t' | '\u{2028}' | '\u{2029}' => ' ',
-        '\u{202a}'..='\u{202e}'
-        | '\u{2066}'..='\u{2069}'
-        | '\u{200e}'
-        | '\u{200f}'
-        | '\u{fffe}'
-        | '\u{ffff}' => '\u{fffd}',
+        '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{fffe}' | '\u{ffff}' => {
+            '\u{fffd}'
+        }
         c if c.is_control() => '\u{fffd}',
         c => c,
     }
@@ -49,10 +46,7 @@ pub fn for_terminal(text: &str, charset: Charset) -> String {
     let line = one_line(text);
     match charset {
         Charset::Unicode => line,
-        Charset::Ascii => line
-            .chars()
-            .map(|c| if c.is_ascii() { c } else { '?' })
-            .collect(),
+        Charset::Ascii => line.chars().map(|c| if c.is_ascii() { c } else { '?' }).collect(),
     }
 }
 
@@ -92,10 +86,7 @@ pub fn fit(text: &str, columns: usize, charset: Charset) -> String {
 #[must_use]
 pub fn pad(text: &str, columns: usize) -> String {
     let mut padded = text.to_owned();
-    padded.extend(std::iter::repeat_n(
-        ' ',
-        columns.saturating_sub(width(text)),
-    ));
+    padded.extend(std::iter::repeat_n(' ', columns.saturating_sub(width(text))));
     padded
 }
 
@@ -105,14 +96,7 @@ mod tests {
 
     #[test]
     fn cut_text_is_never_wider_than_asked() {
-        for text in [
-            "",
-            "a",
-            "photos/**/*.jpg",
-            "画像の分類",
-            "e\u{301}e\u{301}e\u{301}",
-            "👩‍🚀 mission",
-        ] {
+        for text in ["", "a", "photos/**/*.jpg", "画像の分類", "e\u{301}e\u{301}e\u{301}", "👩‍🚀 mission"] {
             for columns in 0..20 {
                 for charset in [Charset::Unicode, Charset::Ascii] {
                     let cut = fit(text, columns, charset);
@@ -125,10 +109,7 @@ mod tests {
 
     #[test]
     fn a_name_cannot_steer_the_terminal() {
-        assert_eq!(
-            one_line("a\x1b[2Jb\nc\u{202e}d\u{9b}e"),
-            "a\u{fffd}[2Jb c\u{fffd}d\u{fffd}e"
-        );
+        assert_eq!(one_line("a\x1b[2Jb\nc\u{202e}d\u{9b}e"), "a\u{fffd}[2Jb c\u{fffd}d\u{fffd}e");
         assert_eq!(for_terminal("é…\n", Charset::Ascii), "?? ");
     }
 }

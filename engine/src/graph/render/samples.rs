@@ -15,80 +15,30 @@ fn node(name: &str, kind: &str, role: Role, detail: &str, columns: &[&str]) -> P
 }
 
 fn inserted(node: PictureNode) -> PictureNode {
-    PictureNode {
-        origin: Origin::Inserted,
-        ..node
-    }
+    PictureNode { origin: Origin::Inserted, ..node }
 }
 
 fn rows(from: &str, to: &str, label: &str) -> PictureEdge {
-    PictureEdge {
-        from: from.to_owned(),
-        to: to.to_owned(),
-        label: label.to_owned(),
-        carries: EdgeKind::Rows,
-    }
+    PictureEdge { from: from.to_owned(), to: to.to_owned(), label: label.to_owned(), carries: EdgeKind::Rows }
 }
 
 fn rejects(from: &str, to: &str) -> PictureEdge {
     let label = "id, uri, node, code, message".to_owned();
-    PictureEdge {
-        from: from.to_owned(),
-        to: to.to_owned(),
-        label,
-        carries: EdgeKind::Rejects,
-    }
+    PictureEdge { from: from.to_owned(), to: to.to_owned(), label, carries: EdgeKind::Rejects }
 }
 
 fn live(rows_per_s: f64, busy: f64, starved: f64, blocked: f64) -> Live {
-    Live {
-        rows_per_s,
-        busy,
-        starved,
-        blocked,
-        rejects: 0,
-        limits_run: false,
-    }
+    Live { rows_per_s, busy, starved, blocked, rejects: 0, limits_run: false }
 }
 
 /// The chain of the quick start.
 pub(super) fn classify() -> Picture {
     let nodes = vec![
-        node(
-            "photos",
-            "source.files",
-            Role::Source,
-            "photos/**/*.jpg",
-            &["id", "uri", "bytes"],
-        ),
-        node(
-            "pixels",
-            "decode.image",
-            Role::Decode,
-            "256 bicubic, crop 224 (from model)",
-            &["image u8 [224,224,3]"],
-        ),
-        node(
-            "batches",
-            "batch",
-            Role::Batch,
-            "32",
-            &["image u8 [32,224,224,3]"],
-        ),
-        node(
-            "scores",
-            "infer",
-            Role::Infer,
-            "efficientnet_lite0 f32",
-            &["logits f32 [32,1000]"],
-        ),
-        node(
-            "labels",
-            "transform.topk",
-            Role::Transform,
-            "5, imagenet1k",
-            &["labels list<5>"],
-        ),
+        node("photos", "source.files", Role::Source, "photos/**/*.jpg", &["id", "uri", "bytes"]),
+        node("pixels", "decode.image", Role::Decode, "256 bicubic, crop 224 (from model)", &["image u8 [224,224,3]"]),
+        node("batches", "batch", Role::Batch, "32", &["image u8 [32,224,224,3]"]),
+        node("scores", "infer", Role::Infer, "efficientnet_lite0 f32", &["logits f32 [32,1000]"]),
+        node("labels", "transform.topk", Role::Transform, "5, imagenet1k", &["labels list<5>"]),
         node("out", "sink.jsonl", Role::Sink, "out/labels.jsonl", &[]),
     ];
     let edges = vec![
@@ -98,11 +48,7 @@ pub(super) fn classify() -> Picture {
         rows("scores", "labels", "id, uri, logits f32 [32,1000]"),
         rows("labels", "out", "id, uri, labels list<5>"),
     ];
-    Picture {
-        title: "classify".to_owned(),
-        nodes,
-        edges,
-    }
+    Picture { title: "classify".to_owned(), nodes, edges }
 }
 
 /// The same with the figures of a run.
@@ -110,11 +56,7 @@ pub(super) fn classify_live() -> Picture {
     let mut picture = classify();
     let figures = [
         live(2412.0, 0.09, 0.0, 0.88),
-        Live {
-            rejects: 17,
-            limits_run: true,
-            ..live(2310.0, 0.97, 0.02, 0.01)
-        },
+        Live { rejects: 17, limits_run: true, ..live(2310.0, 0.97, 0.02, 0.01) },
         live(2310.0, 0.03, 0.95, 0.02),
         live(2310.0, 0.52, 0.46, 0.02),
         live(2310.0, 0.06, 0.94, 0.0),
@@ -131,63 +73,15 @@ pub(super) fn two_models() -> Picture {
     let image = "image u8 [224,224,3]";
     let batch = "image u8 [32,224,224,3]";
     let nodes = vec![
-        node(
-            "photos",
-            "source.files",
-            Role::Source,
-            "photos/**/*.jpg",
-            &["id", "uri", "bytes"],
-        ),
-        node(
-            "pixels",
-            "decode.image",
-            Role::Decode,
-            "256 bicubic, crop 224 (from model)",
-            &[image],
-        ),
+        node("photos", "source.files", Role::Source, "photos/**/*.jpg", &["id", "uri", "bytes"]),
+        node("pixels", "decode.image", Role::Decode, "256 bicubic, crop 224 (from model)", &[image]),
         inserted(node("lite.batch", "batch", Role::Batch, "32", &[batch])),
-        node(
-            "lite",
-            "infer",
-            Role::Infer,
-            "efficientnet_lite0 f32",
-            &["logits f32 [32,1000]"],
-        ),
-        node(
-            "lite_top",
-            "transform.topk",
-            Role::Transform,
-            "5, imagenet1k",
-            &["lite list<5>"],
-        ),
-        inserted(node(
-            "mobile.batch",
-            "batch",
-            Role::Batch,
-            "16",
-            &["image u8 [16,224,224,3]"],
-        )),
-        node(
-            "mobile",
-            "infer",
-            Role::Infer,
-            "mobilenet_v2 f32",
-            &["logits f32 [16,1000]"],
-        ),
-        node(
-            "mobile_top",
-            "transform.topk",
-            Role::Transform,
-            "5, imagenet1k",
-            &["mobile list<5>"],
-        ),
-        node(
-            "both",
-            "transform.join",
-            Role::Transform,
-            "",
-            &["lite list<5>", "mobile list<5>"],
-        ),
+        node("lite", "infer", Role::Infer, "efficientnet_lite0 f32", &["logits f32 [32,1000]"]),
+        node("lite_top", "transform.topk", Role::Transform, "5, imagenet1k", &["lite list<5>"]),
+        inserted(node("mobile.batch", "batch", Role::Batch, "16", &["image u8 [16,224,224,3]"])),
+        node("mobile", "infer", Role::Infer, "mobilenet_v2 f32", &["logits f32 [16,1000]"]),
+        node("mobile_top", "transform.topk", Role::Transform, "5, imagenet1k", &["mobile list<5>"]),
+        node("both", "transform.join", Role::Transform, "", &["lite list<5>", "mobile list<5>"]),
         node("out", "sink.jsonl", Role::Sink, "out/both.jsonl", &[]),
     ];
     let edges = vec![
@@ -202,52 +96,18 @@ pub(super) fn two_models() -> Picture {
         rows("mobile_top", "both", "mobile list<5>"),
         rows("both", "out", "lite list<5>, mobile list<5>"),
     ];
-    Picture {
-        title: "two-models".to_owned(),
-        nodes,
-        edges,
-    }
+    Picture { title: "two-models".to_owned(), nodes, edges }
 }
 
 /// Two sources in one, and the rejects of a node written out.
 pub(super) fn union_with_rejects() -> Picture {
     let nodes = vec![
-        node(
-            "cats",
-            "source.files",
-            Role::Source,
-            "cats/*.jpg",
-            &["id", "uri", "bytes"],
-        ),
-        node(
-            "dogs",
-            "source.files",
-            Role::Source,
-            "dogs/*.jpg",
-            &["id", "uri", "bytes"],
-        ),
-        node(
-            "pixels",
-            "decode.image",
-            Role::Decode,
-            "224x224 bilinear",
-            &["image u8 [224,224,3]"],
-        ),
+        node("cats", "source.files", Role::Source, "cats/*.jpg", &["id", "uri", "bytes"]),
+        node("dogs", "source.files", Role::Source, "dogs/*.jpg", &["id", "uri", "bytes"]),
+        node("pixels", "decode.image", Role::Decode, "224x224 bilinear", &["image u8 [224,224,3]"]),
         node("bad", "sink.csv", Role::Sink, "out/bad.csv", &[]),
-        inserted(node(
-            "scores.batch",
-            "batch",
-            Role::Batch,
-            "32",
-            &["image u8 [32,224,224,3]"],
-        )),
-        node(
-            "scores",
-            "infer",
-            Role::Infer,
-            "resnet18 f32",
-            &["features f32 [32,512]"],
-        ),
+        inserted(node("scores.batch", "batch", Role::Batch, "32", &["image u8 [32,224,224,3]"])),
+        node("scores", "infer", Role::Infer, "resnet18 f32", &["features f32 [32,512]"]),
         node("out", "sink.npy", Role::Sink, "out/features.npy", &[]),
     ];
     let edges = vec![
@@ -258,11 +118,7 @@ pub(super) fn union_with_rejects() -> Picture {
         rows("scores.batch", "scores", "image u8 [32,224,224,3]"),
         rows("scores", "out", "features f32 [32,512]"),
     ];
-    Picture {
-        title: "union".to_owned(),
-        nodes,
-        edges,
-    }
+    Picture { title: "union".to_owned(), nodes, edges }
 }
 
 /// Names and details out of everything that means something to one of the formats.
@@ -277,26 +133,14 @@ pub(super) fn hostile() -> Picture {
         "</text></svg><script>alert(1)</script>",
         "]]>",
     ];
-    let nodes = names
-        .iter()
-        .map(|name| node(name, "kind\"<&", Role::Infer, "`a` #35; \"\n\\", &["c<\">"]))
-        .collect();
-    let edges = names
-        .windows(2)
-        .map(|pair| rows(pair[0], pair[1], "l\"<`|]\n#;&"))
-        .collect();
-    Picture {
-        title: "t\"<&`\n\x1b: #".to_owned(),
-        nodes,
-        edges,
-    }
+    let nodes = names.iter().map(|name| node(name, "kind\"<&", Role::Infer, "`a` #35; \"\n\\", &["c<\">"])).collect();
+    let edges = names.windows(2).map(|pair| rows(pair[0], pair[1], "l\"<`|]\n#;&")).collect();
+    Picture { title: "t\"<&`\n\x1b: #".to_owned(), nodes, edges }
 }
 
 /// A circle, an edge from nowhere, an edge to nowhere, and a node that feeds itself.
 pub(super) fn broken() -> Picture {
-    let nodes = ["a", "b", "c"]
-        .map(|name| node(name, "batch", Role::Batch, "", &[]))
-        .to_vec();
+    let nodes = ["a", "b", "c"].map(|name| node(name, "batch", Role::Batch, "", &[])).to_vec();
     let edges = vec![
         rows("a", "b", ""),
         rows("b", "c", ""),
@@ -305,95 +149,39 @@ pub(super) fn broken() -> Picture {
         rows("nowhere", "a", ""),
         rows("a", "nowhere", ""),
     ];
-    Picture {
-        title: "broken".to_owned(),
-        nodes,
-        edges,
-    }
+    Picture { title: "broken".to_owned(), nodes, edges }
 }
 
 /// One node after the other.
 pub(super) fn chain(n_nodes: usize) -> Picture {
     let names: Vec<String> = (0..n_nodes).map(|idx| format!("n{idx}")).collect();
-    let nodes = names
-        .iter()
-        .map(|name| node(name, "transform.select", Role::Transform, "", &[]))
-        .collect();
-    let edges = names
-        .windows(2)
-        .map(|pair| rows(&pair[0], &pair[1], ""))
-        .collect();
-    Picture {
-        title: "chain".to_owned(),
-        nodes,
-        edges,
-    }
+    let nodes = names.iter().map(|name| node(name, "transform.select", Role::Transform, "", &[])).collect();
+    let edges = names.windows(2).map(|pair| rows(&pair[0], &pair[1], "")).collect();
+    Picture { title: "chain".to_owned(), nodes, edges }
 }
 
 /// A random graph without circles: sources, then nodes that read one to three of those before them.
 pub(super) fn random(n_nodes: usize, seed: u64) -> Picture {
     let mut dice = Dice(seed);
-    let schemas = [
-        "id, uri, bytes",
-        "image u8 [224,224,3]",
-        "logits f32 [32,1000]",
-        "a list<5>, b list<5>",
-        "",
-    ];
-    let details = [
-        "",
-        "32",
-        "256 bicubic, crop 224 (from model)",
-        "out/labels.jsonl",
-        "efficientnet_lite0 f32",
-    ];
+    let schemas = ["id, uri, bytes", "image u8 [224,224,3]", "logits f32 [32,1000]", "a list<5>, b list<5>", ""];
+    let details = ["", "32", "256 bicubic, crop 224 (from model)", "out/labels.jsonl", "efficientnet_lite0 f32"];
     let mut nodes = Vec::new();
     let mut edges = Vec::new();
     for idx in 0..n_nodes {
-        let role = if idx < 2 {
-            Role::Source
-        } else {
-            Role::ALL[1 + dice.below(5)]
-        };
-        let name = format!(
-            "{}{idx}",
-            ["n", "node_", "a_rather_long_name_"][dice.below(3)]
-        );
+        let role = if idx < 2 { Role::Source } else { Role::ALL[1 + dice.below(5)] };
+        let name = format!("{}{idx}", ["n", "node_", "a_rather_long_name_"][dice.below(3)]);
         let detail = details[dice.below(details.len())];
         for _ in 0..if idx < 2 { 0 } else { 1 + dice.below(3) } {
             // Mostly a near neighbour, as in written pipelines; sometimes a far one, for long edges.
-            let back = 1 + if dice.below(4) == 0 {
-                dice.below(idx)
-            } else {
-                dice.below(idx.min(4))
-            };
+            let back = 1 + if dice.below(4) == 0 { dice.below(idx) } else { dice.below(idx.min(4)) };
             let from: &PictureNode = &nodes[idx - back];
-            let carries = if dice.below(6) == 0 {
-                EdgeKind::Rejects
-            } else {
-                EdgeKind::Rows
-            };
+            let carries = if dice.below(6) == 0 { EdgeKind::Rejects } else { EdgeKind::Rows };
             let label = schemas[dice.below(schemas.len())].to_owned();
-            edges.push(PictureEdge {
-                from: from.name.clone(),
-                to: name.clone(),
-                label,
-                carries,
-            });
+            edges.push(PictureEdge { from: from.name.clone(), to: name.clone(), label, carries });
         }
-        nodes.push(node(
-            &name,
-            &format!("{}.some", role.word()),
-            role,
-            detail,
-            &["x f32 [8]"],
-        ));
+        nodes.push(node(&name, &format!("{}.some", role.word()), role, detail, &["x f32 [8]"]));
     }
-    Picture {
-        title: format!("random {seed}"),
-        nodes,
-        edges,
-    }
+    Picture { title: format!("random {seed}"), nodes, edges }
 }
 
 /// A small generator of numbers, so that a seed gives the same graph everywhere.
@@ -416,15 +204,8 @@ pub(super) fn assert_well_formed(xml: &str) {
     while let Some((text, after)) = rest.split_once('<') {
         assert_references(text);
         let (tag, after) = after.split_once('>').expect("a tag ends");
-        let name = tag
-            .trim_start_matches('/')
-            .split([' ', '/'])
-            .next()
-            .unwrap_or_default();
-        assert!(
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic()),
-            "<{tag}>"
-        );
+        let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap_or_default();
+        assert!(!name.is_empty() && name.chars().all(|c| c.is_ascii_alphabetic()), "<{tag}>");
         if tag.starts_with('/') {
             assert_eq!(open.pop(), Some(name));
         } else {
@@ -440,10 +221,7 @@ pub(super) fn assert_well_formed(xml: &str) {
                 open.push(name);
             }
         }
-        assert!(
-            !open.is_empty() || after.trim().is_empty(),
-            "something follows the element: {after:.40}"
-        );
+        assert!(!open.is_empty() || after.trim().is_empty(), "something follows the element: {after:.40}");
         rest = after;
     }
     assert_eq!(open, Vec::<&str>::new());
@@ -453,9 +231,6 @@ pub(super) fn assert_well_formed(xml: &str) {
 fn assert_references(text: &str) {
     for after in text.split('&').skip(1) {
         let name = after.split(';').next().unwrap_or_default();
-        assert!(
-            ["amp", "lt", "gt", "quot", "#39"].contains(&name),
-            "&{name}"
-        );
+        assert!(["amp", "lt", "gt", "quot", "#39"].contains(&name), "&{name}");
     }
 }

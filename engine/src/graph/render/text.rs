@@ -29,40 +29,20 @@ pub fn render(picture: &Picture, page: Page) -> String {
         return "no nodes\n".to_owned();
     }
     let wiring = Wiring::of(picture);
-    let lines: Vec<Cells> = lines_of(&wiring)
-        .iter()
-        .map(|line| cells(picture, &wiring, line, page.charset))
-        .collect();
-    let widest = |cell: fn(&Cells) -> &String| {
-        lines
-            .iter()
-            .map(|line| width(cell(line)))
-            .max()
-            .unwrap_or(0)
-    };
-    let (name, kind, live) = (
-        widest(|line| &line.name),
-        widest(|line| &line.kind),
-        widest(|line| &line.live),
-    );
+    let lines: Vec<Cells> = lines_of(&wiring).iter().map(|line| cells(picture, &wiring, line, page.charset)).collect();
+    let widest = |cell: fn(&Cells) -> &String| lines.iter().map(|line| width(cell(line))).max().unwrap_or(0);
+    let (name, kind, live) = (widest(|line| &line.name), widest(|line| &line.kind), widest(|line| &line.live));
     let columns = widest(|line| &line.columns);
     let mut detail = widest(|line| &line.detail);
     if let Some(page_width) = page.width {
-        let others: usize = [name, kind, live, columns]
-            .iter()
-            .map(|&cell| if cell > 0 { cell + 2 } else { 0 })
-            .sum();
+        let others: usize = [name, kind, live, columns].iter().map(|&cell| if cell > 0 { cell + 2 } else { 0 }).sum();
         detail = detail.min(page_width.saturating_sub(others).max(SHORTEST_DETAIL));
     }
     let mut text = String::new();
     for line in &lines {
         let mut shown = String::new();
         // Where nothing follows, a detail may run on.
-        let detail = if line.columns.is_empty() {
-            detail + 2 + columns
-        } else {
-            detail
-        };
+        let detail = if line.columns.is_empty() { detail + 2 + columns } else { detail };
         let parts = [
             (&line.name, name),
             (&line.kind, kind),
@@ -74,10 +54,7 @@ pub fn render(picture: &Picture, page: Page) -> String {
             shown.push_str(&pad(&fit(cell, cell_width, page.charset), cell_width + 2));
         }
         let shown = shown.trim_end();
-        text.push_str(&page.width.map_or_else(
-            || shown.to_owned(),
-            |columns| fit(shown, columns, page.charset),
-        ));
+        text.push_str(&page.width.map_or_else(|| shown.to_owned(), |columns| fit(shown, columns, page.charset)));
         text.push('\n');
     }
     text
@@ -86,44 +63,21 @@ pub fn render(picture: &Picture, page: Page) -> String {
 fn cells(picture: &Picture, wiring: &Wiring, line: &TreeLine, charset: Charset) -> Cells {
     let node: &PictureNode = &picture.nodes[line.node];
     let shown = |text: &str| for_terminal(text, charset);
-    let mut name: String = line
-        .indent
-        .iter()
-        .map(|step| indent(*step, charset))
-        .collect();
+    let mut name: String = line.indent.iter().map(|step| indent(*step, charset)).collect();
     name.push_str(&shown(&node.name));
     let mut detail = shown(&node.detail);
     if let Reads::Links(links) = &line.reads {
-        let feeders: Vec<String> = links
-            .iter()
-            .map(|&link| shown(&feeder(picture, wiring, link)))
-            .collect();
+        let feeders: Vec<String> = links.iter().map(|&link| shown(&feeder(picture, wiring, link))).collect();
         let reads = format!("{} {}", mark(charset, "←", "<-"), feeders.join(", "));
-        detail = if detail.is_empty() {
-            reads
-        } else {
-            format!("{reads}; {detail}")
-        };
+        detail = if detail.is_empty() { reads } else { format!("{reads}; {detail}") };
     }
     let columns = if node.columns.is_empty() {
         String::new()
     } else {
-        format!(
-            "{} {}",
-            mark(charset, "→", "->"),
-            shown(&node.columns.join(", "))
-        )
+        format!("{} {}", mark(charset, "→", "->"), shown(&node.columns.join(", ")))
     };
-    let live = node
-        .live
-        .map_or_else(String::new, |live| live_text(&live, charset));
-    Cells {
-        name,
-        kind: shown(&node.kind),
-        live,
-        detail,
-        columns,
-    }
+    let live = node.live.map_or_else(String::new, |live| live_text(&live, charset));
+    Cells { name, kind: shown(&node.kind), live, detail, columns }
 }
 
 fn feeder(picture: &Picture, wiring: &Wiring, link: usize) -> String {
@@ -138,11 +92,7 @@ fn feeder(picture: &Picture, wiring: &Wiring, link: usize) -> String {
 /// The figures of a run, without those that are nothing.
 fn live_text(live: &Live, charset: Charset) -> String {
     let mut text = format!("{:>8}", rate(live.rows_per_s));
-    for (word, share) in [
-        ("busy", live.busy),
-        ("starved", live.starved),
-        ("blocked", live.blocked),
-    ] {
+    for (word, share) in [("busy", live.busy), ("starved", live.starved), ("blocked", live.blocked)] {
         if word == "busy" || share >= 0.005 {
             text.push_str(&format!("  {word} {:>4}", percent(share)));
         }
@@ -224,10 +174,7 @@ mod tests {
 
     #[test]
     fn a_terminal_without_unicode_gets_ascii() {
-        let page = Page {
-            charset: Charset::Ascii,
-            width: None,
-        };
+        let page = Page { charset: Charset::Ascii, width: None };
         check(
             &samples::union_with_rejects(),
             page,
@@ -246,10 +193,7 @@ mod tests {
 
     #[test]
     fn a_narrow_terminal_loses_details_first() {
-        let page = Page {
-            charset: Charset::Unicode,
-            width: Some(72),
-        };
+        let page = Page { charset: Charset::Unicode, width: Some(72) };
         check(
             &samples::classify(),
             page,
@@ -268,19 +212,10 @@ mod tests {
     fn no_line_is_wider_than_the_terminal() {
         for width_asked in 1..120 {
             for charset in [Charset::Unicode, Charset::Ascii] {
-                for picture in [
-                    samples::two_models(),
-                    samples::classify_live(),
-                    samples::hostile(),
-                    samples::random(30, 7),
-                ] {
-                    let text = render(
-                        &picture,
-                        Page {
-                            charset,
-                            width: Some(width_asked),
-                        },
-                    );
+                for picture in
+                    [samples::two_models(), samples::classify_live(), samples::hostile(), samples::random(30, 7)]
+                {
+                    let text = render(&picture, Page { charset, width: Some(width_asked) });
                     assert!(text.lines().all(|line| width(line) <= width_asked));
                     assert_eq!(text.lines().count(), picture.nodes.len());
                 }
@@ -292,6 +227,11 @@ mod tests {
     fn figures_of_a_run_stand_beside_the_kind() {
         let text = render(&samples::classify_live(), Page::default());
         let pixels = text.lines().nth(1).unwrap_or_default();
-        assert!(pixels.contains("decode.image     2,310/s  busy 97 %  starved  2 %  blocked  1 %  rejects 17  ← limits the run"), "{pixels}");
+        assert!(
+            pixels.contains(
+                "decode.image     2,310/s  busy 97 %  starved  2 %  blocked  1 %  rejects 17  ← limits the run"
+            ),
+            "{pixels}"
+        );
     }
 }

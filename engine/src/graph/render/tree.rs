@@ -55,11 +55,7 @@ pub(super) fn lines_of(wiring: &Wiring) -> Vec<TreeLine> {
     }
     let mut lines = Vec::with_capacity(parents.len());
     // A stack and not recursion: the depth is the length of the longest chain, which the reader's file decides.
-    let mut stack: Vec<(usize, Vec<Indent>)> = roots
-        .into_iter()
-        .rev()
-        .map(|root| (root, Vec::new()))
-        .collect();
+    let mut stack: Vec<(usize, Vec<Indent>)> = roots.into_iter().rev().map(|root| (root, Vec::new())).collect();
     while let Some((node, indent)) = stack.pop() {
         let siblings = &children[node];
         for (at, &child) in siblings.iter().enumerate().rev() {
@@ -78,25 +74,16 @@ pub(super) fn lines_of(wiring: &Wiring) -> Vec<TreeLine> {
             });
             stack.push((child, deeper));
         }
-        lines.push(TreeLine {
-            node,
-            indent,
-            reads: reads_of(wiring, node, parents[node]),
-        });
+        lines.push(TreeLine { node, indent, reads: reads_of(wiring, node, parents[node]) });
     }
     lines
 }
 
 fn reads_of(wiring: &Wiring, node: usize, parent: Option<usize>) -> Reads {
-    let links: Vec<usize> = (0..wiring.links.len())
-        .filter(|&link| wiring.links[link].to == node)
-        .collect();
+    let links: Vec<usize> = (0..wiring.links.len()).filter(|&link| wiring.links[link].to == node).collect();
     match links.as_slice() {
         [] => Reads::AsDrawn,
-        [only]
-            if Some(wiring.links[*only].from) == parent
-                && wiring.links[*only].carries == EdgeKind::Rows =>
-        {
+        [only] if Some(wiring.links[*only].from) == parent && wiring.links[*only].carries == EdgeKind::Rows => {
             Reads::AsDrawn
         }
         _ => Reads::Links(links),
@@ -113,9 +100,7 @@ fn dominators(wiring: &Wiring) -> Vec<Option<usize>> {
         let Some(first) = feeders.next() else {
             continue;
         };
-        let common = feeders.try_fold(first, |common, feeder| {
-            meet(common, feeder, &parents, &depths)
-        });
+        let common = feeders.try_fold(first, |common, feeder| meet(common, feeder, &parents, &depths));
         parents[node] = common;
         depths[node] = common.map_or(0, |parent| depths[parent] + 1);
     }
@@ -144,13 +129,7 @@ mod tests {
         let picture = samples::two_models();
         let wiring = Wiring::of(&picture);
         let parents = dominators(&wiring);
-        let name_of = |name: &str| {
-            picture
-                .nodes
-                .iter()
-                .position(|node| node.name == name)
-                .expect("in the sample")
-        };
+        let name_of = |name: &str| picture.nodes.iter().position(|node| node.name == name).expect("in the sample");
         assert_eq!(parents[name_of("both")], Some(name_of("pixels")));
         assert_eq!(parents[name_of("out")], Some(name_of("both")));
     }
@@ -159,10 +138,7 @@ mod tests {
     fn each_node_has_one_line_below_its_parent() {
         for seed in 0..50 {
             let picture = samples::random(30, seed);
-            let mut nodes: Vec<usize> = lines_of(&Wiring::of(&picture))
-                .iter()
-                .map(|line| line.node)
-                .collect();
+            let mut nodes: Vec<usize> = lines_of(&Wiring::of(&picture)).iter().map(|line| line.node).collect();
             nodes.sort_unstable();
             assert_eq!(nodes, (0..30).collect::<Vec<_>>());
         }

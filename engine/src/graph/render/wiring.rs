@@ -34,16 +34,8 @@ impl Wiring {
         }
         let mut links = Vec::new();
         for (edge, line) in picture.edges.iter().enumerate() {
-            if let (Some(&from), Some(&to)) = (
-                index_of.get(line.from.as_str()),
-                index_of.get(line.to.as_str()),
-            ) {
-                links.push(Link {
-                    edge,
-                    from,
-                    to,
-                    carries: line.carries,
-                });
+            if let (Some(&from), Some(&to)) = (index_of.get(line.from.as_str()), index_of.get(line.to.as_str())) {
+                links.push(Link { edge, from, to, carries: line.carries });
             }
         }
         let order = order_nodes(picture.nodes.len(), &links);
@@ -103,11 +95,7 @@ mod tests {
     #[test]
     fn circles_are_opened_and_loose_ends_left_out() {
         let wiring = Wiring::of(&samples::broken());
-        let ends: Vec<_> = wiring
-            .links
-            .iter()
-            .map(|link| (link.from, link.to))
-            .collect();
+        let ends: Vec<_> = wiring.links.iter().map(|link| (link.from, link.to)).collect();
         assert_eq!(ends, [(0, 1), (1, 2)]);
     }
 }

@@ -73,7 +73,9 @@ struct Header {
 #[derive(Clone, Copy)]
 enum Coding {
     Indexed,
-    Runs { four_bits: bool },
+    Runs {
+        four_bits: bool,
+    },
     /// Red, green and blue in one little-endian number.
     Packed([Mask; 3]),
 }
@@ -90,7 +92,9 @@ impl Header {
                 let top_down = height < 0;
                 (field(18, 4)?, height.unsigned_abs(), top_down, field(28, 2)?, field(30, 4)?, field(46, 4)?, 4)
             }
-            other => return Err(DecodeError::unsupported(format!("BMP with a header of {other} bytes is not decoded"))),
+            other => {
+                return Err(DecodeError::unsupported(format!("BMP with a header of {other} bytes is not decoded")));
+            }
         };
         if bytes.len() < 14 + size {
             return Err(cut());
@@ -107,10 +111,16 @@ impl Header {
             (2, 4) => Coding::Runs { four_bits: true },
             // The masks stand behind the short header and inside the longer ones, at the same place.
             (3, 16 | 24 | 32) => Coding::Packed(masks(54)?),
-            (4, _) => return Err(DecodeError::unsupported("BMP with a JPEG inside is not decoded")),
-            (5, _) => return Err(DecodeError::unsupported("BMP with a PNG inside is not decoded")),
+            (4, _) => {
+                return Err(DecodeError::unsupported("BMP with a JPEG inside is not decoded"));
+            }
+            (5, _) => {
+                return Err(DecodeError::unsupported("BMP with a PNG inside is not decoded"));
+            }
             (compression, bits) => {
-                return Err(DecodeError::unsupported(format!("BMP of {bits} bits with compression {compression} is not decoded")));
+                return Err(DecodeError::unsupported(format!(
+                    "BMP of {bits} bits with compression {compression} is not decoded"
+                )));
             }
         };
         let mut data = field(10, 4)? as usize;

@@ -18,10 +18,19 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
         options.set_memory_limit(MemoryLimit::Bytes(most));
     }
     // The frame must be whole; whether anything follows it does not matter.
-    let end = first_frame_end(bytes).ok_or_else(cut)?;
-    buffers.stream.clear();
-    buffers.stream.extend_from_slice(&bytes[..end]);
-    buffers.stream.extend_from_slice(b"\0;");
+    let (end, has_palette) = first_frame(bytes).ok_or_else(cut)?;
+    let stream = &mut buffers.stream;
+    stream.clear();
+    if has_palette {
+        stream.extend_from_slice(&bytes[..end]);
+    } else {
+        // Without any palette the indices are greys; the crate would refuse.
+        stream.extend_from_slice(&bytes[..10]);
+        stream.extend_from_slice(&[bytes[10] | 0x87, bytes[11], bytes[12]]);
+        stream.extend((0..=255).flat_map(|grey| [grey; 3]));
+        stream.extend_from_slice(&bytes[13..end]);
+    }
+    stream.extend_from_slice(b"\0;");
     let mut decoder = options.read_info(&buffers.stream[..]).map_err(refusal)?;
     let screen = (u32::from(decoder.width()), u32::from(decoder.height()));
     let frame = decoder.next_frame_info().map_err(refusal)?;
@@ -35,8 +44,7 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     limits.check(Format::Gif, width, height)?;
     limits.check(Format::Gif, frame_width as u32, frame_height as u32)?;
 
-    // Without any palette the indices are greys.
-    let palette = decoder.palette().map_or_else(|_| std::array::from_fn(|n| [n as u8; 3]), palette);
+    let palette = palette(decoder.palette().unwrap_or(&[]));
     let indices = sized(&mut buffers.samples, frame_width * frame_height);
     if decoder.buffer_size() != indices.len() {
         return Err(DecodeError::corrupt(Format::Gif, "its frame changes size"));
@@ -57,18 +65,22 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     Ok(Raster { width: width as u32, height, format: Format::Gif, orientation: Orientation::Upright })
 }
 
-/// Where the data of the first frame end, without the empty block that closes them.
-fn first_frame_end(bytes: &[u8]) -> Option<usize> {
-    let table_bytes = |flags: u8| if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) };
-    let mut at = 13 + table_bytes(*bytes.get(10)?);
+/// Where the data of the first frame end, without the empty block that closes them; and whether it has a palette.
+fn first_frame(bytes: &[u8]) -> Option<(usize, bool)> {
+    let table_bytes = |flags: u8| {
+        if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) }
+    };
+    let global = table_bytes(*bytes.get(10)?);
+    let mut at = 13 + global;
     loop {
         match bytes.get(at)? {
             b',' => {
-                at += 10 + table_bytes(*bytes.get(at + 9)?) + 1;
-                return blocks_end(bytes, at);
+                let local = table_bytes(*bytes.get(at + 9)?);
+                let end = blocks_end(bytes, at + 10 + local + 1)?;
+                return Some((end, global + local > 0));
             }
             b'!' => at = blocks_end(bytes, at + 2)? + 1,
-            b';' => return Some(at),
+            b';' => return Some((at, true)),
             _ => at += 1,
         }
     }

@@ -79,7 +79,9 @@ fn refusal(error: DecodeErrors) -> DecodeError {
             DecodeError::truncated(Format::Jpeg, "a scan ends early")
         }
         DecodeErrors::Format(reason) => DecodeError::corrupt(Format::Jpeg, reason.trim_end_matches('.')),
-        DecodeErrors::FormatStatic("Premature end of buffer") => DecodeError::truncated(Format::Jpeg, "a scan ends early"),
+        DecodeErrors::FormatStatic("Premature end of buffer") => {
+            DecodeError::truncated(Format::Jpeg, "a scan ends early")
+        }
         DecodeErrors::FormatStatic(reason) => DecodeError::corrupt(Format::Jpeg, reason),
         other => DecodeError::corrupt(Format::Jpeg, format!("{other:?}").trim()),
     }
@@ -93,7 +95,9 @@ fn check_kind(layout: &JpegLayout) -> Result<Model, DecodeError> {
         _ => Some("arithmetic-coded"),
     };
     if let Some(kind) = kind {
-        return Err(DecodeError::unsupported(format!("{kind} JPEG is not decoded: save it as baseline or progressive")));
+        return Err(DecodeError::unsupported(format!(
+            "{kind} JPEG is not decoded: save it as baseline or progressive"
+        )));
     }
     if layout.precision != 8 {
         return Err(DecodeError::unsupported(format!("JPEG with {} bits a sample is not decoded", layout.precision)));

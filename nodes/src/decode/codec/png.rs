@@ -2,7 +2,9 @@
 
 use std::io::{Cursor, ErrorKind};
 
-use png::{BitDepth, ColorType, DecodeOptions, Decoder, DecodingError, InterlaceInfo, Transformations, expand_interlaced_row};
+use png::{
+    BitDepth, ColorType, DecodeOptions, Decoder, DecodingError, InterlaceInfo, Transformations, expand_interlaced_row,
+};
 
 use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
@@ -73,7 +75,8 @@ fn be32(bytes: &[u8]) -> u32 {
 
 /// The rows of one of the seven passes of an interlaced picture.
 fn pass_rows(width: u32, height: u32, pass: usize) -> u32 {
-    const LEFT_TOP_STEP: [(u32, u32, u32); 7] = [(0, 0, 8), (4, 0, 8), (0, 4, 8), (2, 0, 4), (0, 2, 4), (1, 0, 2), (0, 1, 2)];
+    const LEFT_TOP_STEP: [(u32, u32, u32); 7] =
+        [(0, 0, 8), (4, 0, 8), (0, 4, 8), (2, 0, 4), (0, 2, 4), (1, 0, 2), (0, 1, 2)];
     let (left, top, step) = LEFT_TOP_STEP[pass];
     if width <= left { 0 } else { height.saturating_sub(top).div_ceil(step) }
 }
@@ -165,7 +168,9 @@ fn check_tail(bytes: &[u8]) -> Result<(), DecodeError> {
             // The next picture of an animation.
             b"fcTL" if image_data => break,
             b"IDAT" => image_data = true,
-            _ if end > bytes.len() => return Err(DecodeError::truncated(Format::Png, "a chunk is cut")),
+            _ if end > bytes.len() => {
+                return Err(DecodeError::truncated(Format::Png, "a chunk is cut"));
+            }
             _ => {}
         }
         at = end + 4;
@@ -190,7 +195,8 @@ fn raw_profile(info: &png::Info<'_>) -> Option<Vec<u8>> {
         (Some(chunk), _) => chunk.get_text().ok()?,
         (None, chunk) => chunk?.text.clone(),
     };
-    let digits: Vec<u8> = text.lines().skip(3).flat_map(str::chars).filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
+    let digits: Vec<u8> =
+        text.lines().skip(3).flat_map(str::chars).filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
     Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 

@@ -32,10 +32,7 @@ pub fn parse_config(json: &str) -> Result<FolderConfig, FolderError> {
             arch: timm_arch(architecture)?,
             n_classes: config.num_classes,
             labels: config.label_names,
-            preset: config
-                .pretrained_cfg
-                .map(TimmPreset::into_preset)
-                .transpose()?,
+            preset: config.pretrained_cfg.map(TimmPreset::into_preset).transpose()?,
         });
     }
     let arch = match config.model_type.as_deref() {
@@ -49,27 +46,14 @@ pub fn parse_config(json: &str) -> Result<FolderConfig, FolderError> {
             ));
         }
         Some(other) => {
-            return Err(FolderError::value(
-                "model_type",
-                format!("`{other}`"),
-                "resnet or vit",
-            ));
+            return Err(FolderError::value("model_type", format!("`{other}`"), "resnet or vit"));
         }
         None => return Err(FolderError::Missing("model_type")),
     };
     let labels = config.labels()?;
     let n_classes = config.num_labels.or(labels.as_ref().map(Vec::len));
-    let placeholders = labels
-        .iter()
-        .flatten()
-        .enumerate()
-        .all(|(idx, label)| *label == format!("LABEL_{idx}"));
-    Ok(FolderConfig {
-        arch,
-        n_classes,
-        labels: labels.filter(|_| !placeholders),
-        preset: None,
-    })
+    let placeholders = labels.iter().flatten().enumerate().all(|(idx, label)| *label == format!("LABEL_{idx}"));
+    Ok(FolderConfig { arch, n_classes, labels: labels.filter(|_| !placeholders), preset: None })
 }
 
 /// The keys of both writers; what is left out has transformers' default.
@@ -104,22 +88,11 @@ impl Config {
     fn resnet(&self) -> Result<&'static str, FolderError> {
         let layer_type = self.layer_type.as_deref().unwrap_or("bottleneck");
         let depths = self.depths.as_deref().unwrap_or(&[3, 4, 6, 3]);
-        let sizes = self
-            .hidden_sizes
-            .as_deref()
-            .unwrap_or(&[256, 512, 1024, 2048]);
+        let sizes = self.hidden_sizes.as_deref().unwrap_or(&[256, 512, 1024, 2048]);
         self.activation("relu")?;
         expect("embedding_size", self.embedding_size, 64)?;
-        expect(
-            "downsample_in_bottleneck",
-            self.downsample_in_bottleneck,
-            false,
-        )?;
-        expect(
-            "downsample_in_first_stage",
-            self.downsample_in_first_stage,
-            false,
-        )?;
+        expect("downsample_in_bottleneck", self.downsample_in_bottleneck, false)?;
+        expect("downsample_in_first_stage", self.downsample_in_first_stage, false)?;
         match (layer_type, depths, sizes) {
             ("basic", [2, 2, 2, 2], [64, 128, 256, 512]) => Ok("resnet18"),
             ("bottleneck", [3, 4, 6, 3], [256, 512, 1024, 2048]) => Ok("resnet50"),
@@ -146,11 +119,7 @@ impl Config {
         match self.hidden_act.as_deref() {
             None => Ok(()),
             Some(found) if found == wanted => Ok(()),
-            Some(found) => Err(FolderError::value(
-                "hidden_act",
-                format!("`{found}`"),
-                format!("`{wanted}`"),
-            )),
+            Some(found) => Err(FolderError::value("hidden_act", format!("`{found}`"), format!("`{wanted}`"))),
         }
     }
 
@@ -161,24 +130,17 @@ impl Config {
         };
         let labels = (0..id2label.len())
             .map(|idx| {
-                id2label.get(&idx.to_string()).cloned().ok_or_else(|| {
-                    FolderError::value(
-                        "id2label",
-                        format!("without {idx}"),
-                        "every number from 0 on",
-                    )
-                })
+                id2label
+                    .get(&idx.to_string())
+                    .cloned()
+                    .ok_or_else(|| FolderError::value("id2label", format!("without {idx}"), "every number from 0 on"))
             })
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Some(labels))
     }
 }
 
-fn expect<T: PartialEq + std::fmt::Display>(
-    key: &'static str,
-    found: Option<T>,
-    wanted: T,
-) -> Result<(), FolderError> {
+fn expect<T: PartialEq + std::fmt::Display>(key: &'static str, found: Option<T>, wanted: T) -> Result<(), FolderError> {
     match found {
         Some(found) if found != wanted => Err(FolderError::value(key, found, wanted.to_string())),
         _ => Ok(()),
@@ -194,11 +156,7 @@ fn timm_arch(architecture: &str) -> Result<&'static str, FolderError> {
         "vit_base_patch16_224" => Ok("vit_base_patch16_224"),
         other => {
             let names: Vec<&str> = ARCHS.iter().map(|arch| arch.name()).collect();
-            Err(FolderError::value(
-                "architecture",
-                format!("`{other}`"),
-                format!("one of {}", names.join(", ")),
-            ))
+            Err(FolderError::value("architecture", format!("`{other}`"), format!("one of {}", names.join(", "))))
         }
     }
 }
@@ -219,51 +177,23 @@ impl TimmPreset {
         const SIZE: &str = "pretrained_cfg.input_size";
         let [_, height, width] = self.input_size;
         let (height, width) = (side(SIZE, height)?, side(SIZE, width)?);
-        let larger = |side| {
-            uncropped(
-                "pretrained_cfg.crop_pct",
-                side,
-                self.crop_pct.unwrap_or(0.875),
-            )
-        };
+        let larger = |side| uncropped("pretrained_cfg.crop_pct", side, self.crop_pct.unwrap_or(0.875));
         let resize = match self.crop_mode.as_deref() {
             None | Some("center") if height == width => Resize::Shorter(larger(height)?),
-            Some("squash") => Resize::Exact {
-                height: larger(height)?,
-                width: larger(width)?,
-            },
+            Some("squash") => Resize::Exact { height: larger(height)?, width: larger(width)? },
             mode => {
                 let found = format!("`{}` for {height}×{width}", mode.unwrap_or("center"));
-                return Err(FolderError::value(
-                    "pretrained_cfg.crop_mode",
-                    found,
-                    "center for a square, or squash",
-                ));
+                return Err(FolderError::value("pretrained_cfg.crop_mode", found, "center for a square, or squash"));
             }
         };
-        let mean = per_channel(
-            "pretrained_cfg.mean",
-            self.mean.as_deref().unwrap_or(&[0.485, 0.456, 0.406]),
-        )?;
-        let std = per_channel(
-            "pretrained_cfg.std",
-            self.std.as_deref().unwrap_or(&[0.229, 0.224, 0.225]),
-        )?;
-        let interpolation = interpolation(
-            "pretrained_cfg.interpolation",
-            self.interpolation.as_deref().unwrap_or("bilinear"),
-        )?;
+        let mean = per_channel("pretrained_cfg.mean", self.mean.as_deref().unwrap_or(&[0.485, 0.456, 0.406]))?;
+        let std = per_channel("pretrained_cfg.std", self.std.as_deref().unwrap_or(&[0.229, 0.224, 0.225]))?;
+        let interpolation =
+            interpolation("pretrained_cfg.interpolation", self.interpolation.as_deref().unwrap_or("bilinear"))?;
         let normalize = Normalize::named(MeanStd { mean, std })
             .map_err(|error| FolderError::value("pretrained_cfg.std", error, "usable figures"))?;
         let crop = Some(Crop { height, width });
-        Ok(Preset {
-            pixels: Preprocess {
-                resize: Some(resize),
-                crop,
-                interpolation,
-            },
-            normalize,
-        })
+        Ok(Preset { pixels: Preprocess { resize: Some(resize), crop, interpolation }, normalize })
     }
 }
 
@@ -273,20 +203,11 @@ mod tests {
     use crate::decode::Interpolation;
 
     fn check(json: &str, expected: Result<FolderConfig, &str>) {
-        assert_eq!(
-            parse_config(json).map_err(|error| error.to_string()),
-            expected.map_err(str::to_owned),
-            "{json}"
-        );
+        assert_eq!(parse_config(json).map_err(|error| error.to_string()), expected.map_err(str::to_owned), "{json}");
     }
 
     fn plain(arch: &'static str) -> FolderConfig {
-        FolderConfig {
-            arch,
-            n_classes: None,
-            labels: None,
-            preset: None,
-        }
+        FolderConfig { arch, n_classes: None, labels: None, preset: None }
     }
 
     #[test]
@@ -303,10 +224,7 @@ mod tests {
         );
         check(
             r#"{"model_type": "vit", "hidden_size": 768, "id2label": {"0": "LABEL_0", "1": "LABEL_1"}}"#,
-            Ok(FolderConfig {
-                n_classes: Some(2),
-                ..plain("vit_base_patch16_224")
-            }),
+            Ok(FolderConfig { n_classes: Some(2), ..plain("vit_base_patch16_224") }),
         );
     }
 
@@ -318,11 +236,7 @@ mod tests {
                 "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "tag": "augreg2_in21k_ft_in1k"}}"#,
             Ok(FolderConfig {
                 n_classes: Some(1000),
-                preset: Some(Preset::crop_224(
-                    248,
-                    Interpolation::Bicubic,
-                    Normalize::Half,
-                )),
+                preset: Some(Preset::crop_224(248, Interpolation::Bicubic, Normalize::Half)),
                 ..plain("vit_base_patch16_224")
             }),
         );
@@ -336,14 +250,8 @@ mod tests {
                 "`depths` is [3, 4, 23, 3] with bottleneck layers of [256, 512, 1024, 2048], wanted those of resnet18 or resnet50",
             ),
         );
-        check(
-            r#"{"model_type": "vit", "image_size": 384}"#,
-            Err("`image_size` is 384, wanted 224"),
-        );
-        check(
-            r#"{"model_type": "bert"}"#,
-            Err("`model_type` is `bert`, wanted resnet or vit"),
-        );
+        check(r#"{"model_type": "vit", "image_size": 384}"#, Err("`image_size` is 384, wanted 224"));
+        check(r#"{"model_type": "bert"}"#, Err("`model_type` is `bert`, wanted resnet or vit"));
         check("{}", Err("`model_type` is missing"));
         check(
             r#"{"architecture": "resnet34"}"#,

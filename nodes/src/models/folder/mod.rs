@@ -34,11 +34,7 @@ pub enum FolderError {
 
 impl FolderError {
     fn value(key: &'static str, found: impl std::fmt::Display, wanted: impl Into<String>) -> Self {
-        Self::Value {
-            key,
-            found: found.to_string(),
-            wanted: wanted.into(),
-        }
+        Self::Value { key, found: found.to_string(), wanted: wanted.into() }
     }
 }
 
@@ -62,13 +58,9 @@ fn uncropped(key: &'static str, side: u32, kept: f64) -> Result<u32, FolderError
 
 /// One figure per colour.
 fn per_channel(key: &'static str, figures: &[f64]) -> Result<[f64; 3], FolderError> {
-    figures.try_into().map_err(|_| {
-        FolderError::value(
-            key,
-            format!("{figures:?}"),
-            "one number for each of three colours",
-        )
-    })
+    figures
+        .try_into()
+        .map_err(|_| FolderError::value(key, format!("{figures:?}"), "one number for each of three colours"))
 }
 
 fn interpolation(key: &'static str, name: &str) -> Result<Interpolation, FolderError> {
@@ -77,10 +69,6 @@ fn interpolation(key: &'static str, name: &str) -> Result<Interpolation, FolderE
         "bilinear" => Ok(Interpolation::Bilinear),
         "bicubic" => Ok(Interpolation::Bicubic),
         "lanczos" => Ok(Interpolation::Lanczos),
-        other => Err(FolderError::value(
-            key,
-            format!("`{other}`"),
-            "nearest, bilinear, bicubic or lanczos",
-        )),
+        other => Err(FolderError::value(key, format!("`{other}`"), "nearest, bilinear, bicubic or lanczos")),
     }
 }

@@ -19,15 +19,8 @@ const CONVNEXT_WARP_FROM: u32 = 384;
 pub fn parse_preprocessor(json: &str) -> Result<Preset, FolderError> {
     let config: Preprocessor = serde_json::from_str(json)?;
     let (resize, crop) = config.geometry()?;
-    let pixels = Preprocess {
-        resize,
-        crop: config.crop()?.or(crop),
-        interpolation: config.interpolation()?,
-    };
-    Ok(Preset {
-        pixels,
-        normalize: config.normalize()?,
-    })
+    let pixels = Preprocess { resize, crop: config.crop()?.or(crop), interpolation: config.interpolation()? };
+    Ok(Preset { pixels, normalize: config.normalize()? })
 }
 
 #[derive(Debug, Deserialize)]
@@ -66,10 +59,7 @@ impl Size {
 
 impl Preprocessor {
     fn class(&self) -> &str {
-        self.image_processor_type
-            .as_deref()
-            .or(self.feature_extractor_type.as_deref())
-            .unwrap_or("ViT")
+        self.image_processor_type.as_deref().or(self.feature_extractor_type.as_deref()).unwrap_or("ViT")
     }
 
     /// The size before cropping, and the crop that comes with it.
@@ -84,20 +74,11 @@ impl Preprocessor {
         };
         match size {
             Size::Exact { height, width } => Ok((Some(exact(height, width)?), None)),
-            Size::Number(length)
-            | Size::Shorter {
-                shortest_edge: length,
-            } if convnext => self.convnext(length),
-            Size::Shorter { shortest_edge } => {
-                Ok((Some(Resize::Shorter(side("size", shortest_edge)?)), None))
-            }
+            Size::Number(length) | Size::Shorter { shortest_edge: length } if convnext => self.convnext(length),
+            Size::Shorter { shortest_edge } => Ok((Some(Resize::Shorter(side("size", shortest_edge)?)), None)),
             // A bare number is a square to the processors of transformers, and the shorter side to those of
             // convolutional networks.
-            Size::Number(length)
-                if ["ViT", "DeiT", "Beit"]
-                    .iter()
-                    .any(|class| self.class().starts_with(class)) =>
-            {
+            Size::Number(length) if ["ViT", "DeiT", "Beit"].iter().any(|class| self.class().starts_with(class)) => {
                 Ok((Some(exact(length, length)?), None))
             }
             Size::Number(length) => Ok((Some(Resize::Shorter(side("size", length)?)), None)),
@@ -107,13 +88,7 @@ impl Preprocessor {
     fn convnext(&self, length: u64) -> Result<(Option<Resize>, Option<Crop>), FolderError> {
         let length = side("size", length)?;
         if length >= CONVNEXT_WARP_FROM {
-            return Ok((
-                Some(Resize::Exact {
-                    height: length,
-                    width: length,
-                }),
-                None,
-            ));
+            return Ok((Some(Resize::Exact { height: length, width: length }), None));
         }
         let larger = uncropped("crop_pct", length, self.crop_pct.unwrap_or(224.0 / 256.0))?;
         Ok((Some(Resize::Shorter(larger)), Some(Crop::square(length))))
@@ -127,16 +102,10 @@ impl Preprocessor {
             return Ok(None);
         }
         let (height, width) = match Size::read("crop_size", crop_size)? {
-            Size::Number(length)
-            | Size::Shorter {
-                shortest_edge: length,
-            } => (length, length),
+            Size::Number(length) | Size::Shorter { shortest_edge: length } => (length, length),
             Size::Exact { height, width } => (height, width),
         };
-        Ok(Some(Crop {
-            height: side("crop_size", height)?,
-            width: side("crop_size", width)?,
-        }))
+        Ok(Some(Crop { height: side("crop_size", height)?, width: side("crop_size", width)? }))
     }
 
     /// Pillow's numbers.
@@ -146,11 +115,9 @@ impl Preprocessor {
             Some(1) => Ok(Interpolation::Lanczos),
             None | Some(2) => Ok(Interpolation::Bilinear),
             Some(3) => Ok(Interpolation::Bicubic),
-            Some(other) => Err(FolderError::value(
-                "resample",
-                other,
-                "0 (nearest), 1 (lanczos), 2 (bilinear) or 3 (bicubic)",
-            )),
+            Some(other) => {
+                Err(FolderError::value("resample", other, "0 (nearest), 1 (lanczos), 2 (bilinear) or 3 (bicubic)"))
+            }
         }
     }
 
@@ -161,23 +128,12 @@ impl Preprocessor {
             (true, factor) => factor.unwrap_or(1.0 / 255.0),
         };
         if !(factor.is_finite() && factor > 0.0) {
-            return Err(FolderError::value(
-                "rescale_factor",
-                factor,
-                "a number above zero",
-            ));
+            return Err(FolderError::value("rescale_factor", factor, "a number above zero"));
         }
-        let shift = if self.rescale_offset.unwrap_or(false) {
-            1.0
-        } else {
-            0.0
-        };
+        let shift = if self.rescale_offset.unwrap_or(false) { 1.0 } else { 0.0 };
         let (mean, std) = if self.do_normalize.unwrap_or(true) {
             (
-                per_channel(
-                    "image_mean",
-                    self.image_mean.as_deref().unwrap_or(&[0.5; 3]),
-                )?,
+                per_channel("image_mean", self.image_mean.as_deref().unwrap_or(&[0.5; 3]))?,
                 per_channel("image_std", self.image_std.as_deref().unwrap_or(&[0.5; 3]))?,
             )
         } else {
@@ -188,16 +144,12 @@ impl Preprocessor {
             mean: mean.map(|mean| (mean + shift) / in_units_of_255),
             std: std.map(|std| std / in_units_of_255),
         };
-        Normalize::named(figures)
-            .map_err(|error| FolderError::value("image_std", error, "usable figures"))
+        Normalize::named(figures).map_err(|error| FolderError::value("image_std", error, "usable figures"))
     }
 }
 
 fn exact(height: u64, width: u64) -> Result<Resize, FolderError> {
-    Ok(Resize::Exact {
-        height: side("size", height)?,
-        width: side("size", width)?,
-    })
+    Ok(Resize::Exact { height: side("size", height)?, width: side("size", width)? })
 }
 
 #[cfg(test)]
@@ -211,25 +163,14 @@ mod tests {
         interpolation: Interpolation,
         normalize: Normalize,
     ) {
-        let pixels = Preprocess {
-            resize: resize.into(),
-            crop,
-            interpolation,
-        };
+        let pixels = Preprocess { resize: resize.into(), crop, interpolation };
         let expected = Preset { pixels, normalize };
-        assert_eq!(
-            parse_preprocessor(json).map_err(|error| error.to_string()),
-            Ok(expected),
-            "{json}"
-        );
+        assert_eq!(parse_preprocessor(json).map_err(|error| error.to_string()), Ok(expected), "{json}");
     }
 
     #[test]
     fn each_form_of_size_is_understood() {
-        const SQUARE: Resize = Resize::Exact {
-            height: 224,
-            width: 224,
-        };
+        const SQUARE: Resize = Resize::Exact { height: 224, width: 224 };
         // ViT, as first written and as written now.
         check(
             r#"{"do_normalize": true, "do_resize": true, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
@@ -260,10 +201,7 @@ mod tests {
         );
         check(
             r#"{"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 384}, "resample": 3}"#,
-            Resize::Exact {
-                height: 384,
-                width: 384,
-            },
+            Resize::Exact { height: 384, width: 384 },
             None,
             Interpolation::Bicubic,
             Normalize::Half,
@@ -273,10 +211,7 @@ mod tests {
             r#"{"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 256}, "do_center_crop": true,
                 "crop_size": {"height": 224, "width": 200}, "resample": 3}"#,
             Resize::Shorter(256),
-            Some(Crop {
-                height: 224,
-                width: 200,
-            }),
+            Some(Crop { height: 224, width: 200 }),
             Interpolation::Bicubic,
             Normalize::Half,
         );
@@ -298,34 +233,17 @@ mod tests {
 
     #[test]
     fn rescaling_and_normalising_become_one_formula() {
-        let square = Resize::Exact {
-            height: 224,
-            width: 224,
-        };
-        let custom = |mean, std| {
-            Normalize::Custom(MeanStd {
-                mean: [mean; 3],
-                std: [std; 3],
-            })
-        };
+        let square = Resize::Exact { height: 224, width: 224 };
+        let custom = |mean, std| Normalize::Custom(MeanStd { mean: [mean; 3], std: [std; 3] });
         for (json, normalize) in [
             (r#"{"do_normalize": false}"#, custom(0.0, 1.0)),
-            (
-                r#"{"do_rescale": false, "do_normalize": false}"#,
-                Normalize::None,
-            ),
+            (r#"{"do_rescale": false, "do_normalize": false}"#, Normalize::None),
             (
                 r#"{"rescale_factor": 0.00784313725490196, "rescale_offset": true, "do_normalize": false}"#,
                 Normalize::Half,
             ),
-            (
-                r#"{"do_rescale": false, "image_mean": [127, 127, 127], "image_std": [128, 128, 128]}"#,
-                Normalize::Tf127,
-            ),
-            (
-                r#"{"image_mean": [0.25, 0.25, 0.25], "image_std": [2, 2, 2]}"#,
-                custom(0.25, 2.0),
-            ),
+            (r#"{"do_rescale": false, "image_mean": [127, 127, 127], "image_std": [128, 128, 128]}"#, Normalize::Tf127),
+            (r#"{"image_mean": [0.25, 0.25, 0.25], "image_std": [2, 2, 2]}"#, custom(0.25, 2.0)),
         ] {
             check(json, square, None, Interpolation::Bilinear, normalize);
         }
@@ -335,26 +253,11 @@ mod tests {
     fn what_cannot_be_followed_is_said() {
         for (json, expected) in [
             (r#"{"size": 0}"#, "`size` is 0, wanted 1 to 16384"),
-            (
-                r#"{"size": {"shortest_edge": 99999999999}}"#,
-                "`size` is 99999999999, wanted 1 to 16384",
-            ),
-            (
-                r#"{"resample": 4}"#,
-                "`resample` is 4, wanted 0 (nearest), 1 (lanczos), 2 (bilinear) or 3 (bicubic)",
-            ),
-            (
-                r#"{"image_mean": [0.5]}"#,
-                "`image_mean` is [0.5], wanted one number for each of three colours",
-            ),
-            (
-                r#"{"rescale_factor": 0}"#,
-                "`rescale_factor` is 0, wanted a number above zero",
-            ),
-            (
-                r#"{"size": 224, "crop_pct": 0}"#,
-                "`crop_pct` is 0, wanted 0.1 to 1",
-            ),
+            (r#"{"size": {"shortest_edge": 99999999999}}"#, "`size` is 99999999999, wanted 1 to 16384"),
+            (r#"{"resample": 4}"#, "`resample` is 4, wanted 0 (nearest), 1 (lanczos), 2 (bilinear) or 3 (bicubic)"),
+            (r#"{"image_mean": [0.5]}"#, "`image_mean` is [0.5], wanted one number for each of three colours"),
+            (r#"{"rescale_factor": 0}"#, "`rescale_factor` is 0, wanted a number above zero"),
+            (r#"{"size": 224, "crop_pct": 0}"#, "`crop_pct` is 0, wanted 0.1 to 1"),
             (
                 r#"{"size": {"longest_edge": 9}}"#,
                 "`size` is {\"longest_edge\":9}, wanted a number, {height, width} or {shortest_edge}",

@@ -20,12 +20,8 @@ impl Activation {
     pub(crate) fn apply_to(self, values: &mut [f32]) {
         match self {
             Self::Identity => {}
-            Self::Relu => values
-                .iter_mut()
-                .for_each(|value| *value = value.clamp(0.0, f32::INFINITY)),
-            Self::Relu6 => values
-                .iter_mut()
-                .for_each(|value| *value = value.clamp(0.0, 6.0)),
+            Self::Relu => values.iter_mut().for_each(|value| *value = value.clamp(0.0, f32::INFINITY)),
+            Self::Relu6 => values.iter_mut().for_each(|value| *value = value.clamp(0.0, 6.0)),
             Self::Gelu => values.iter_mut().for_each(|value| *value = gelu(*value)),
         }
     }
@@ -55,18 +51,10 @@ mod tests {
     fn in_place_is_the_same_as_by_candle() {
         let values: Vec<f32> = (-80..80).map(|n| n as f32 * 0.11).collect();
         let tensor = Tensor::new(values.as_slice(), &Device::Cpu).expect("a tensor");
-        for activation in [
-            Activation::Identity,
-            Activation::Relu,
-            Activation::Relu6,
-            Activation::Gelu,
-        ] {
+        for activation in [Activation::Identity, Activation::Relu, Activation::Relu6, Activation::Gelu] {
             let mut found = values.clone();
             activation.apply_to(&mut found);
-            let wanted = activation
-                .apply(&tensor)
-                .and_then(|tensor| tensor.to_vec1::<f32>())
-                .expect("candle");
+            let wanted = activation.apply(&tensor).and_then(|tensor| tensor.to_vec1::<f32>()).expect("candle");
             assert_eq!(found, wanted, "{activation:?}");
         }
     }

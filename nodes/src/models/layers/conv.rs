@@ -62,11 +62,7 @@ impl Conv {
     pub fn new(weight: Tensor, bias: Tensor, spec: ConvSpec) -> Result<Self> {
         let (n_out, n_in, kernel, kernel_width) = weight.dims4()?;
         if kernel != kernel_width || bias.dims() != [n_out] {
-            bail!(
-                "a convolution of weight {:?} and bias {:?}",
-                weight.dims(),
-                bias.dims()
-            );
+            bail!("a convolution of weight {:?} and bias {:?}", weight.dims(), bias.dims());
         }
         let weight = weight.contiguous()?;
         let matrix = weight.reshape((n_out, n_in * kernel * kernel))?;
@@ -78,24 +74,12 @@ impl Conv {
                 host_weight = weight.flatten_all()?.to_vec1()?;
             }
         }
-        Ok(Self {
-            weight,
-            matrix,
-            bias,
-            host_bias,
-            host_weight,
-            kernel,
-            spec,
-        })
+        Ok(Self { weight, matrix, bias, host_bias, host_weight, kernel, spec })
     }
 
     /// Runs over `[rows, in, height, width]`; the output is a new tensor that nothing else shares.
     pub fn forward(&self, images: &Tensor) -> Result<Tensor> {
-        if images.device().is_cpu() {
-            self.forward_cpu(images)
-        } else {
-            self.forward_candle(images)
-        }
+        if images.device().is_cpu() { self.forward_cpu(images) } else { self.forward_candle(images) }
     }
 
     fn forward_cpu(&self, images: &Tensor) -> Result<Tensor> {
@@ -116,12 +100,7 @@ impl Conv {
         let columns = if self.kernel == 1 && self.spec.stride == 1 {
             images.reshape((n_rows, n_in, height * width))?
         } else {
-            images.apply_op1_no_bwd(&Im2Col {
-                kernel: self.kernel,
-                stride: self.spec.stride,
-                y,
-                x,
-            })?
+            images.apply_op1_no_bwd(&Im2Col { kernel: self.kernel, stride: self.spec.stride, y, x })?
         };
         let (n_out, n_summed) = self.matrix.dims2()?;
         let matrix = self.matrix.broadcast_as((n_rows, n_out, n_summed))?;
@@ -138,21 +117,13 @@ impl Conv {
     fn forward_candle(&self, images: &Tensor) -> Result<Tensor> {
         let (_, n_in, height, width) = images.dims4()?;
         let [y, x] = [self.axis(height)?, self.axis(width)?];
-        let groups = if self.spec.channels == Channels::Separate {
-            n_in
-        } else {
-            1
-        };
+        let groups = if self.spec.channels == Channels::Separate { n_in } else { 1 };
         let half = self.kernel / 2;
-        let (padded, padding) = if [y, x]
-            .iter()
-            .all(|axis| (axis.before, axis.after) == (half, half))
-        {
+        let (padded, padding) = if [y, x].iter().all(|axis| (axis.before, axis.after) == (half, half)) {
             (images.clone(), half)
         } else {
-            let padded = images
-                .pad_with_zeros(D::Minus2, y.before, y.after)?
-                .pad_with_zeros(D::Minus1, x.before, x.after)?;
+            let padded =
+                images.pad_with_zeros(D::Minus2, y.before, y.after)?.pad_with_zeros(D::Minus1, x.before, x.after)?;
             (padded, 0)
         };
         let sums = padded.conv2d(&self.weight, padding, self.spec.stride, 1, groups)?;
@@ -165,9 +136,7 @@ impl Conv {
         let n_padding = match self.spec.padding {
             Padding::None => 0,
             Padding::Centred => 2 * (kernel / 2),
-            Padding::Same => {
-                ((n_in.div_ceil(stride).max(1) - 1) * stride + kernel).saturating_sub(n_in)
-            }
+            Padding::Same => ((n_in.div_ceil(stride).max(1) - 1) * stride + kernel).saturating_sub(n_in),
         };
         if n_in + n_padding < kernel {
             bail!("an image of {n_in} pixels under a window of {kernel}");
@@ -175,12 +144,7 @@ impl Conv {
         let n_out = (n_in + n_padding - kernel) / stride + 1;
         let before = n_padding / 2;
         let n_read = (n_out - 1) * stride + kernel;
-        Ok(Axis {
-            n_in,
-            n_out,
-            before,
-            after: n_read.saturating_sub(n_in + before),
-        })
+        Ok(Axis { n_in, n_out, before, after: n_read.saturating_sub(n_in + before) })
     }
 }
 
@@ -205,12 +169,7 @@ mod tests {
     fn check(kernel: usize, stride: usize, padding: Padding, channels: Channels, size: [usize; 2]) {
         let n_in = if channels == Channels::Separate { 1 } else { 6 };
         let weight = noise(&[6, n_in, kernel, kernel], 1);
-        let spec = ConvSpec {
-            stride,
-            padding,
-            channels,
-            activation: Activation::Relu6,
-        };
+        let spec = ConvSpec { stride, padding, channels, activation: Activation::Relu6 };
         let conv = Conv::new(weight, noise(&[6], 2), spec).expect("a layer");
         let images = (noise(&[3, 6, size[0], size[1]], 3) * 2.0).expect("images");
         let found = conv.forward_cpu(&images).expect("our kernels");
@@ -219,13 +178,8 @@ mod tests {
         let difference = (&found - &wanted)
             .and_then(|difference| difference.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>())
             .expect("a difference");
-        assert!(
-            difference < 1e-4,
-            "{kernel} {stride} {padding:?} {channels:?} {size:?}: {difference}"
-        );
-        let spread = found
-            .flatten_all()
-            .and_then(|v| v.max(0)?.to_dtype(DType::F32)?.to_scalar::<f32>());
+        assert!(difference < 1e-4, "{kernel} {stride} {padding:?} {channels:?} {size:?}: {difference}");
+        let spread = found.flatten_all().and_then(|v| v.max(0)?.to_dtype(DType::F32)?.to_scalar::<f32>());
         assert!(spread.expect("a value") > 0.5, "all values were cut off");
     }
 
@@ -246,12 +200,8 @@ mod tests {
 
     #[test]
     fn a_window_larger_than_the_image_is_an_error() {
-        let spec = ConvSpec {
-            stride: 1,
-            padding: Padding::None,
-            channels: Channels::Mixed,
-            activation: Activation::Identity,
-        };
+        let spec =
+            ConvSpec { stride: 1, padding: Padding::None, channels: Channels::Mixed, activation: Activation::Identity };
         let conv = Conv::new(noise(&[2, 2, 3, 3], 1), noise(&[2], 2), spec).expect("a layer");
         assert!(conv.forward(&noise(&[1, 2, 2, 5], 3)).is_err());
     }
@@ -260,19 +210,10 @@ mod tests {
     fn a_nan_in_the_input_shows_in_the_output() {
         for channels in [Channels::Mixed, Channels::Separate] {
             let n_in = if channels == Channels::Separate { 1 } else { 2 };
-            let spec = ConvSpec {
-                stride: 1,
-                padding: Padding::Centred,
-                channels,
-                activation: Activation::Relu6,
-            };
-            let conv =
-                Conv::new(noise(&[2, n_in, 3, 3], 1), noise(&[2], 2), spec).expect("a layer");
+            let spec = ConvSpec { stride: 1, padding: Padding::Centred, channels, activation: Activation::Relu6 };
+            let conv = Conv::new(noise(&[2, n_in, 3, 3], 1), noise(&[2], 2), spec).expect("a layer");
             let images = (noise(&[1, 2, 4, 4], 3) * f64::NAN).expect("images");
-            let found = conv
-                .forward(&images)
-                .and_then(|v| v.flatten_all()?.to_vec1::<f32>())
-                .expect("values");
+            let found = conv.forward(&images).and_then(|v| v.flatten_all()?.to_vec1::<f32>()).expect("values");
             assert!(found.iter().all(|value| value.is_nan()), "{channels:?}");
         }
     }

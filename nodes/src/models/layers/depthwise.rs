@@ -33,19 +33,16 @@ impl CustomOp1 for Depthwise<'_> {
         }
         let n_out = self.y.n_out * self.x.n_out;
         let mut out = vec![0.0_f32; n_rows * n_channels * n_out];
-        out.par_chunks_exact_mut(n_out)
-            .zip(images.par_chunks_exact(height * width))
-            .enumerate()
-            .for_each_init(Vec::new, |padded, (plane_idx, (out, plane))| {
+        out.par_chunks_exact_mut(n_out).zip(images.par_chunks_exact(height * width)).enumerate().for_each_init(
+            Vec::new,
+            |padded, (plane_idx, (out, plane))| {
                 let channel_idx = plane_idx % n_channels;
                 let weight = &self.weight[channel_idx * n_taps..][..n_taps];
                 self.pad(plane, padded);
                 self.convolve(padded, weight, self.bias[channel_idx], out);
-            });
-        Ok((
-            CpuStorage::F32(out),
-            Shape::from((n_rows, n_channels, self.y.n_out, self.x.n_out)),
-        ))
+            },
+        );
+        Ok((CpuStorage::F32(out), Shape::from((n_rows, n_channels, self.y.n_out, self.x.n_out))))
     }
 }
 
@@ -70,11 +67,7 @@ impl Depthwise<'_> {
             }
             for (phase_idx, phase) in row.chunks_exact_mut(phase_len).enumerate() {
                 // The first place of this phase that lies inside the image, and which value stands there.
-                let skipped = self
-                    .x
-                    .before
-                    .saturating_sub(phase_idx)
-                    .div_ceil(self.stride);
+                let skipped = self.x.before.saturating_sub(phase_idx).div_ceil(self.stride);
                 let first = skipped * self.stride + phase_idx - self.x.before;
                 let taken = values.iter().skip(first).step_by(self.stride);
                 for (place, value) in phase[skipped..].iter_mut().zip(taken) {
@@ -93,8 +86,7 @@ impl Depthwise<'_> {
                 match self.kernel {
                     3 => self.add_taps::<3>(row, weights, 0, sums),
                     5 => self.add_taps::<5>(row, weights, 0, sums),
-                    _ => (0..self.kernel)
-                        .for_each(|tap_x| self.add_taps::<1>(row, weights, tap_x, sums)),
+                    _ => (0..self.kernel).for_each(|tap_x| self.add_taps::<1>(row, weights, tap_x, sums)),
                 }
             }
             self.activation.apply_to(sums);
@@ -102,13 +94,7 @@ impl Depthwise<'_> {
     }
 
     /// Adds what `N` taps of one row of the filter, from `first` on, see as the window slides over one row.
-    fn add_taps<const N: usize>(
-        &self,
-        row: &[f32],
-        weights: &[f32],
-        first: usize,
-        sums: &mut [f32],
-    ) {
+    fn add_taps<const N: usize>(&self, row: &[f32], weights: &[f32], first: usize, sums: &mut [f32]) {
         let phase_len = self.phase_len();
         let n_out = sums.len();
         let seen: [&[f32]; N] = std::array::from_fn(|tap_idx| {

@@ -51,10 +51,7 @@ impl InplaceOp1 for BiasActivation<'_> {
                     values.iter_mut().for_each(|value| *value += bias);
                 }
                 Along::Columns => {
-                    values
-                        .iter_mut()
-                        .zip(self.bias)
-                        .for_each(|(value, bias)| *value += bias);
+                    values.iter_mut().zip(self.bias).for_each(|(value, bias)| *value += bias);
                 }
             }
             self.activation.apply_to(values);
@@ -64,11 +61,7 @@ impl InplaceOp1 for BiasActivation<'_> {
 }
 
 /// `sums + other`, activated: how a residual branch joins. `sums` must be a tensor that nothing else shares.
-pub(crate) fn add_and_activate(
-    sums: Tensor,
-    other: &Tensor,
-    activation: Activation,
-) -> Result<Tensor> {
+pub(crate) fn add_and_activate(sums: Tensor, other: &Tensor, activation: Activation) -> Result<Tensor> {
     if !sums.device().is_cpu() {
         return activation.apply(&(sums + other)?);
     }
@@ -93,11 +86,7 @@ impl InplaceOp2 for Join {
         other_layout: &Layout,
     ) -> Result<()> {
         if sums_layout.shape() != other_layout.shape() {
-            bail!(
-                "{:?} joined by {:?}",
-                sums_layout.shape(),
-                other_layout.shape()
-            );
+            bail!("{:?} joined by {:?}", sums_layout.shape(), other_layout.shape());
         }
         let sums = f32_values_mut(sums, sums_layout)?;
         for (sum, other) in sums.iter_mut().zip(f32_values(other, other_layout)?) {

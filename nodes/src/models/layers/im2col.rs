@@ -24,14 +24,13 @@ impl CustomOp1 for Im2Col {
         let n_windows = self.y.n_out * self.x.n_out;
         let n_taps = self.kernel * self.kernel;
         let mut columns = vec![0.0_f32; n_rows * n_channels * n_taps * n_windows];
-        columns
-            .par_chunks_exact_mut(n_taps * n_windows)
-            .zip(images.par_chunks_exact(height * width))
-            .for_each(|(columns, plane)| {
+        columns.par_chunks_exact_mut(n_taps * n_windows).zip(images.par_chunks_exact(height * width)).for_each(
+            |(columns, plane)| {
                 for (tap_idx, taken) in columns.chunks_exact_mut(n_windows).enumerate() {
                     self.take_tap(plane, tap_idx / self.kernel, tap_idx % self.kernel, taken);
                 }
-            });
+            },
+        );
         let shape = Shape::from((n_rows, n_channels * n_taps, n_windows));
         Ok((CpuStorage::F32(columns), shape))
     }
@@ -42,10 +41,7 @@ impl Im2Col {
     fn take_tap(&self, plane: &[f32], tap_y: usize, tap_x: usize, taken: &mut [f32]) {
         // Columns whose tap falls inside the image.
         let first = self.x.before.saturating_sub(tap_x).div_ceil(self.stride);
-        let end = (self.x.n_in + self.x.before)
-            .saturating_sub(tap_x)
-            .div_ceil(self.stride)
-            .min(self.x.n_out);
+        let end = (self.x.n_in + self.x.before).saturating_sub(tap_x).div_ceil(self.stride).min(self.x.n_out);
         if first >= end {
             return;
         }

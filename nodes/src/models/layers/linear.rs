@@ -21,17 +21,8 @@ pub struct Linear {
 impl Linear {
     /// A layer of a weight `[out, in]` and a bias `[out]` that were checked against the architecture.
     pub fn new(weight: Tensor, bias: Tensor, activation: Activation) -> Result<Self> {
-        let host_bias = if bias.device().is_cpu() {
-            bias.to_vec1()?
-        } else {
-            Vec::new()
-        };
-        Ok(Self {
-            weight: weight.t()?,
-            bias,
-            host_bias,
-            activation,
-        })
+        let host_bias = if bias.device().is_cpu() { bias.to_vec1()? } else { Vec::new() };
+        Ok(Self { weight: weight.t()?, bias, host_bias, activation })
     }
 
     /// Runs over `[…, in]`; the output is a new tensor that nothing else shares.
@@ -44,11 +35,7 @@ impl Linear {
         let mut sums = values.reshape(((), n_in))?.matmul(&self.weight)?;
         if sums.device().is_cpu() {
             let (bias, activation) = (self.host_bias.as_slice(), self.activation);
-            sums.inplace_op1(&BiasActivation {
-                bias,
-                along: Along::Columns,
-                activation,
-            })?;
+            sums.inplace_op1(&BiasActivation { bias, along: Along::Columns, activation })?;
         } else {
             sums = self.activation.apply(&sums.broadcast_add(&self.bias)?)?;
         }

@@ -16,10 +16,7 @@ pub fn max_pool_3x3_stride_2(images: &Tensor) -> Result<Tensor> {
         return images.contiguous()?.apply_op1_no_bwd(&MaxPool);
     }
     // Zeros around the image never win over what comes out of a rectifier, and only such images come here.
-    images
-        .pad_with_zeros(D::Minus2, 1, 1)?
-        .pad_with_zeros(D::Minus1, 1, 1)?
-        .max_pool2d_with_stride(3, 2)
+    images.pad_with_zeros(D::Minus2, 1, 1)?.pad_with_zeros(D::Minus1, 1, 1)?.max_pool2d_with_stride(3, 2)
 }
 
 struct MaxPool;
@@ -34,19 +31,17 @@ impl CustomOp1 for MaxPool {
         let (n_rows, n_channels, height, width) = layout.shape().dims4()?;
         let (out_height, out_width) = (height.div_ceil(2), width.div_ceil(2));
         let mut out = vec![0.0_f32; n_rows * n_channels * out_height * out_width];
-        out.par_chunks_exact_mut(out_height * out_width)
-            .zip(images.par_chunks_exact(height * width))
-            .for_each_init(Vec::new, |tallest, (out, plane)| {
+        out.par_chunks_exact_mut(out_height * out_width).zip(images.par_chunks_exact(height * width)).for_each_init(
+            Vec::new,
+            |tallest, (out, plane)| {
                 for (out_y, out_row) in out.chunks_exact_mut(out_width).enumerate() {
                     let first = (2 * out_y).saturating_sub(1);
                     let end = (2 * out_y + 2).min(height);
                     pool_rows(&plane[first * width..end * width], width, tallest, out_row);
                 }
-            });
-        Ok((
-            CpuStorage::F32(out),
-            Shape::from((n_rows, n_channels, out_height, out_width)),
-        ))
+            },
+        );
+        Ok((CpuStorage::F32(out), Shape::from((n_rows, n_channels, out_height, out_width))))
     }
 }
 
@@ -77,26 +72,15 @@ mod tests {
     use super::*;
 
     fn check(height: usize, width: usize) {
-        let values: Vec<f32> = (0..2 * height * width)
-            .map(|n| ((n * 7919) % 101) as f32)
-            .collect();
+        let values: Vec<f32> = (0..2 * height * width).map(|n| ((n * 7919) % 101) as f32).collect();
         let images = Tensor::from_vec(values, (1, 2, height, width), &Device::Cpu).expect("images");
         let wanted = images
             .pad_with_zeros(D::Minus2, 1, 1)
-            .and_then(|images| {
-                images
-                    .pad_with_zeros(D::Minus1, 1, 1)?
-                    .max_pool2d_with_stride(3, 2)
-            })
+            .and_then(|images| images.pad_with_zeros(D::Minus1, 1, 1)?.max_pool2d_with_stride(3, 2))
             .expect("candle");
         let found = max_pool_3x3_stride_2(&images).expect("our kernel");
         assert_eq!(found.dims(), wanted.dims());
-        let values = |tensor: &Tensor| {
-            tensor
-                .flatten_all()
-                .and_then(|t| t.to_vec1::<f32>())
-                .expect("values")
-        };
+        let values = |tensor: &Tensor| tensor.flatten_all().and_then(|t| t.to_vec1::<f32>()).expect("values");
         assert_eq!(values(&found), values(&wanted), "{height}×{width}");
     }
 
@@ -113,9 +97,7 @@ mod tests {
             let mut values = [1.0_f32; 9];
             values[place] = f32::NAN;
             let images = Tensor::from_slice(&values, (1, 1, 3, 3), &Device::Cpu).expect("an image");
-            let found = max_pool_3x3_stride_2(&images)
-                .and_then(|t| t.flatten_all()?.to_vec1::<f32>())
-                .expect("values");
+            let found = max_pool_3x3_stride_2(&images).and_then(|t| t.flatten_all()?.to_vec1::<f32>()).expect("values");
             assert!(found.iter().any(|value| value.is_nan()), "at {place}");
         }
     }

@@ -10,9 +10,7 @@ use crate::weights::layout::MAX_DIMS;
 impl<'a> Machine<'a> {
     /// What a call of one of the known functions would give.
     pub fn call(&mut self, function: ValueId, arguments: ValueId) -> Result<(), WeightsFault> {
-        let (Value::Global(global), Value::Tuple(arguments)) =
-            (self.value(function), self.value(arguments))
-        else {
+        let (Value::Global(global), Value::Tuple(arguments)) = (self.value(function), self.value(arguments)) else {
             return Err(malformed("calls something other than a function"));
         };
         match (*global, arguments.as_slice()) {
@@ -31,10 +29,7 @@ impl<'a> Machine<'a> {
                 let same = *tensor;
                 self.push_again(same)
             }
-            (global, arguments) => Err(malformed(format!(
-                "calls {global:?} with {} arguments",
-                arguments.len()
-            ))),
+            (global, arguments) => Err(malformed(format!("calls {global:?} with {} arguments", arguments.len()))),
         }
     }
 
@@ -44,9 +39,9 @@ impl<'a> Machine<'a> {
             return Err(fail());
         };
         let pair = |id: &ValueId| match self.value(*id) {
-            Value::Tuple(pair) | Value::List(pair) => <[ValueId; 2]>::try_from(pair.as_slice())
-                .ok()
-                .map(|[key, value]| (key, value)),
+            Value::Tuple(pair) | Value::List(pair) => {
+                <[ValueId; 2]>::try_from(pair.as_slice()).ok().map(|[key, value]| (key, value))
+            }
             _ => None,
         };
         list.iter().map(|id| pair(id).ok_or_else(fail)).collect()
@@ -58,14 +53,10 @@ impl<'a> Machine<'a> {
         rest: &[ValueId],
     ) -> Result<TensorRef<'a>, WeightsFault> {
         let Value::Storage(storage) = self.value(storage) else {
-            return Err(malformed(
-                "makes a tensor of something other than a storage",
-            ));
+            return Err(malformed("makes a tensor of something other than a storage"));
         };
         // Behind `requires_grad` and the hooks: flags that change what the elements mean, such as a pending negation.
-        if rest.get(2).is_some_and(
-            |flags| !matches!(self.value(*flags), Value::Dict(pairs) if pairs.is_empty()),
-        ) {
+        if rest.get(2).is_some_and(|flags| !matches!(self.value(*flags), Value::Dict(pairs) if pairs.is_empty())) {
             return Err(malformed("has a tensor with metadata, which is not read"));
         }
         Ok(TensorRef {
@@ -80,24 +71,16 @@ impl<'a> Machine<'a> {
         match self.value(id) {
             Value::Tuple(items) | Value::List(items) if items.len() > MAX_DIMS => {
                 let n_dims = items.len();
-                Err(malformed(format!(
-                    "has a tensor of {n_dims} dimensions; at most {MAX_DIMS} are read"
-                )))
+                Err(malformed(format!("has a tensor of {n_dims} dimensions; at most {MAX_DIMS} are read")))
             }
-            Value::Tuple(items) | Value::List(items) => {
-                items.iter().map(|item| self.count(*item)).collect()
-            }
-            _ => Err(malformed(
-                "has a tensor whose shape is not a list of numbers",
-            )),
+            Value::Tuple(items) | Value::List(items) => items.iter().map(|item| self.count(*item)).collect(),
+            _ => Err(malformed("has a tensor whose shape is not a list of numbers")),
         }
     }
 
     fn count(&self, id: ValueId) -> Result<usize, WeightsFault> {
         match self.value(id) {
-            Value::Int(value) => {
-                usize::try_from(*value).map_err(|_| malformed(format!("counts with {value}")))
-            }
+            Value::Int(value) => usize::try_from(*value).map_err(|_| malformed(format!("counts with {value}"))),
             _ => Err(malformed("counts with something other than a number")),
         }
     }
@@ -117,10 +100,7 @@ impl<'a> Machine<'a> {
             return Err(fail());
         };
         if key.len() > MAX_NAME {
-            return Err(malformed(format!(
-                "has a storage whose name is {} bytes long",
-                key.len()
-            )));
+            return Err(malformed(format!("has a storage whose name is {} bytes long", key.len())));
         }
         let view = match rest.first().map(|view| self.value(*view)) {
             None | Some(Value::None) => None,
@@ -130,12 +110,7 @@ impl<'a> Machine<'a> {
             },
             Some(_) => return Err(fail()),
         };
-        Ok(StorageRef {
-            key,
-            element: *element,
-            n_elements: self.count(*n_elements)?,
-            view,
-        })
+        Ok(StorageRef { key, element: *element, n_elements: self.count(*n_elements)?, view })
     }
 
     /// State given to an object: torch gives a state dict its `_metadata`, which says nothing of its tensors.
@@ -143,9 +118,7 @@ impl<'a> Machine<'a> {
         self.pop()?;
         match self.value(self.top()?) {
             Value::Dict(_) => Ok(()),
-            _ => Err(malformed(
-                "gives state to something other than a dictionary",
-            )),
+            _ => Err(malformed("gives state to something other than a dictionary")),
         }
     }
 }

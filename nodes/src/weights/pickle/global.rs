@@ -34,8 +34,8 @@ impl Global {
             ("torch", "BoolStorage") => Self::Storage(Element::Bool),
             (
                 "torch",
-                "float32" | "float16" | "bfloat16" | "float64" | "int64" | "int32" | "int16"
-                | "int8" | "uint8" | "bool",
+                "float32" | "float16" | "bfloat16" | "float64" | "int64" | "int32" | "int16" | "int8" | "uint8"
+                | "bool",
             ) => Self::Dtype,
             _ => return None,
         })

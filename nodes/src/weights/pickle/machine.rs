@@ -66,15 +66,9 @@ impl<'a> Machine<'a> {
                 0x89 => self.push(Value::Bool(false))?,
                 b'K' => self.int(|reader| reader.byte().map(i128::from))?,
                 b'M' => self.int(|reader| reader.u16().map(i128::from))?,
-                b'J' => {
-                    self.int(|reader| reader.u32().map(|value| i128::from(value.cast_signed())))?
-                }
-                0x8a => {
-                    self.int(|reader| reader.byte().and_then(|length| reader.long(length.into())))?
-                }
-                0x8b => {
-                    self.int(|reader| reader.u32().and_then(|length| reader.long(length.into())))?
-                }
+                b'J' => self.int(|reader| reader.u32().map(|value| i128::from(value.cast_signed())))?,
+                0x8a => self.int(|reader| reader.byte().and_then(|length| reader.long(length.into())))?,
+                0x8b => self.int(|reader| reader.u32().and_then(|length| reader.long(length.into())))?,
                 b'G' => {
                     self.reader.u64()?;
                     self.push(Value::Float)?;
@@ -138,9 +132,7 @@ impl<'a> Machine<'a> {
                     let (Value::Text(module), Value::Text(name)) =
                         (self.value(module).clone(), self.value(name).clone())
                     else {
-                        return Err(malformed(format!(
-                            "names a function by something other than text, at byte {at}"
-                        )));
+                        return Err(malformed(format!("names a function by something other than text, at byte {at}")));
                     };
                     self.global(module, name)?;
                 }
@@ -159,9 +151,8 @@ impl<'a> Machine<'a> {
                     self.push(Value::Storage(storage))?;
                 }
                 other => {
-                    let problem = format!(
-                        "has the instruction {other:#04x} at byte {at}, which `torch.save` does not write"
-                    );
+                    let problem =
+                        format!("has the instruction {other:#04x} at byte {at}, which `torch.save` does not write");
                     return Err(malformed(problem));
                 }
             }
@@ -189,10 +180,7 @@ impl<'a> Machine<'a> {
         let floor = self.marks.last().copied().unwrap_or(0);
         match self.stack.last() {
             Some(top) if self.stack.len() > floor => Ok(*top),
-            _ => Err(malformed(format!(
-                "takes from an empty stack at byte {}",
-                self.reader.position()
-            ))),
+            _ => Err(malformed(format!("takes from an empty stack at byte {}", self.reader.position()))),
         }
     }
 
@@ -205,35 +193,23 @@ impl<'a> Machine<'a> {
     fn pop_mark(&mut self) -> Result<Vec<ValueId>, WeightsFault> {
         match self.marks.pop() {
             Some(mark) => Ok(self.stack.split_off(mark)),
-            None => Err(malformed(format!(
-                "closes a group that it did not open, at byte {}",
-                self.reader.position()
-            ))),
+            None => Err(malformed(format!("closes a group that it did not open, at byte {}", self.reader.position()))),
         }
     }
 
-    fn int(
-        &mut self,
-        read: impl Fn(&mut Reader<'a>) -> Result<i128, WeightsFault>,
-    ) -> Result<(), WeightsFault> {
+    fn int(&mut self, read: impl Fn(&mut Reader<'a>) -> Result<i128, WeightsFault>) -> Result<(), WeightsFault> {
         let value = read(&mut self.reader)?;
         self.push(Value::Int(value))
     }
 
-    fn text(
-        &mut self,
-        length: impl Fn(&mut Reader<'a>) -> Result<u64, WeightsFault>,
-    ) -> Result<(), WeightsFault> {
+    fn text(&mut self, length: impl Fn(&mut Reader<'a>) -> Result<u64, WeightsFault>) -> Result<(), WeightsFault> {
         let length = length(&mut self.reader)?;
         let bytes = self.reader.take(length)?;
         // Python 2 wrote bytes and text alike.
         self.push(std::str::from_utf8(bytes).map_or(Value::Bytes, Value::Text))
     }
 
-    fn bytes(
-        &mut self,
-        length: impl Fn(&mut Reader<'a>) -> Result<u64, WeightsFault>,
-    ) -> Result<(), WeightsFault> {
+    fn bytes(&mut self, length: impl Fn(&mut Reader<'a>) -> Result<u64, WeightsFault>) -> Result<(), WeightsFault> {
         let length = length(&mut self.reader)?;
         self.reader.take(length)?;
         self.push(Value::Bytes)
@@ -261,9 +237,7 @@ impl<'a> Machine<'a> {
         let target = self.top()?;
         let (pairs, rest) = items.as_chunks::<2>();
         match &mut self.values[target.0 as usize] {
-            Value::Dict(dict) if rest.is_empty() => {
-                dict.extend(pairs.iter().map(|[key, value]| (*key, *value)))
-            }
+            Value::Dict(dict) if rest.is_empty() => dict.extend(pairs.iter().map(|[key, value]| (*key, *value))),
             _ => return Err(malformed("sets items of something other than a dictionary")),
         }
         Ok(())
@@ -278,9 +252,7 @@ impl<'a> Machine<'a> {
 
     fn recall(&mut self, key: u64) -> Result<(), WeightsFault> {
         let Some(id) = self.memo.get(&key) else {
-            return Err(malformed(format!(
-                "recalls value {key}, which it did not keep"
-            )));
+            return Err(malformed(format!("recalls value {key}, which it did not keep")));
         };
         self.push_again(*id)
     }

@@ -30,13 +30,7 @@ impl<'a> Pickle<'a> {
         let mut machine = Machine::new(file, start);
         let root = machine.run()?;
         let end = machine.position();
-        Ok((
-            Self {
-                values: machine.values,
-                root,
-            },
-            end,
-        ))
+        Ok((Self { values: machine.values, root }, end))
     }
 
     /// The object itself.
@@ -50,32 +44,17 @@ impl<'a> Pickle<'a> {
     }
 
     /// The text-keyed pairs of a dictionary; none for another value.
-    pub fn items<'s>(
-        &'s self,
-        value: &'s Value<'a>,
-    ) -> impl Iterator<Item = (&'a str, &'s Value<'a>)> {
-        let pairs: &[_] = if let Value::Dict(pairs) = value {
-            pairs
-        } else {
-            &[]
-        };
-        pairs
-            .iter()
-            .filter_map(|(key, value)| match self.get(*key) {
-                Value::Text(key) => Some((*key, self.get(*value))),
-                _ => None,
-            })
+    pub fn items<'s>(&'s self, value: &'s Value<'a>) -> impl Iterator<Item = (&'a str, &'s Value<'a>)> {
+        let pairs: &[_] = if let Value::Dict(pairs) = value { pairs } else { &[] };
+        pairs.iter().filter_map(|(key, value)| match self.get(*key) {
+            Value::Text(key) => Some((*key, self.get(*value))),
+            _ => None,
+        })
     }
 
     /// Every storage that the pickle names.
     pub fn storages(&self) -> impl Iterator<Item = &StorageRef<'a>> {
-        self.values.iter().filter_map(|value| {
-            if let Value::Storage(storage) = value {
-                Some(storage)
-            } else {
-                None
-            }
-        })
+        self.values.iter().filter_map(|value| if let Value::Storage(storage) = value { Some(storage) } else { None })
     }
 }
 

@@ -12,10 +12,7 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Begins at byte `start` of the file; positions count from the file's beginning.
     pub fn new(file: &'a [u8], start: usize) -> Self {
-        Self {
-            bytes: file,
-            at: start.min(file.len()),
-        }
+        Self { bytes: file, at: start.min(file.len()) }
     }
 
     pub fn position(&self) -> usize {
@@ -24,15 +21,9 @@ impl<'a> Reader<'a> {
 
     pub fn take(&mut self, length: u64) -> Result<&'a [u8], WeightsFault> {
         let rest = &self.bytes[self.at..];
-        let taken = usize::try_from(length)
-            .ok()
-            .and_then(|length| rest.get(..length));
-        let taken = taken.ok_or_else(|| {
-            malformed(format!(
-                "breaks off at byte {}, in the middle of a value",
-                self.bytes.len()
-            ))
-        })?;
+        let taken = usize::try_from(length).ok().and_then(|length| rest.get(..length));
+        let taken = taken
+            .ok_or_else(|| malformed(format!("breaks off at byte {}, in the middle of a value", self.bytes.len())))?;
         self.at += taken.len();
         Ok(taken)
     }

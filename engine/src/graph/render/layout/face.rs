@@ -88,12 +88,7 @@ impl Face {
     /// The face of a node.
     #[must_use]
     pub fn of(node: &PictureNode) -> Self {
-        let mut face = Self {
-            lines: Vec::new(),
-            bar: None,
-            width: NARROWEST,
-            height: 6.0,
-        };
+        let mut face = Self { lines: Vec::new(), bar: None, width: NARROWEST, height: 6.0 };
         face.write(Tone::Name, shorten(&one_line(&node.name), LONGEST_NAME));
         let kind = match node.origin {
             Origin::Written => one_line(&node.kind),
@@ -113,21 +108,14 @@ impl Face {
     fn write(&mut self, tone: Tone, text: String) {
         self.width = self.width.max((TEXT_X + tone.width(&text) + PAD).ceil());
         self.height += tone.line_height();
-        self.lines.push(FaceLine {
-            text,
-            tone,
-            baseline: self.height - 3.5,
-        });
+        self.lines.push(FaceLine { text, tone, baseline: self.height - 3.5 });
     }
 
     fn write_live(&mut self, live: &Live) {
         self.height += 5.0;
         self.bar = Some(self.height);
         self.height += BAR_HEIGHT + 1.0;
-        self.write(
-            Tone::Figure,
-            format!("{}, busy {}", rate(live.rows_per_s), percent(live.busy)),
-        );
+        self.write(Tone::Figure, format!("{}, busy {}", rate(live.rows_per_s), percent(live.busy)));
         if live.rejects > 0 {
             self.write(Tone::Alert, format!("{} rejects", grouped(live.rejects)));
         }

@@ -42,9 +42,7 @@ pub(super) fn choose(mesh: &Mesh) -> Vec<f64> {
     let springs = springs(mesh, &block_of);
     let mut heights = settle(&vec![0.0; n_blocks], &gaps).unwrap_or_else(|| vec![0.0; n_blocks]);
     relax(&mut heights, &springs, &gaps);
-    let heights = snapped(&heights, &springs, &gaps)
-        .or_else(|| settle(&heights, &gaps))
-        .unwrap_or(heights);
+    let heights = snapped(&heights, &springs, &gaps).or_else(|| settle(&heights, &gaps)).unwrap_or(heights);
     block_of.iter().map(|&block| heights[block]).collect()
 }
 
@@ -54,9 +52,7 @@ fn blocks(mesh: &Mesh) -> Vec<usize> {
     let mut block_of: Vec<usize> = (0..mesh.vertices.len()).collect();
     for path in &mesh.paths {
         for pair in path.vertices.windows(2) {
-            let bends = pair
-                .iter()
-                .all(|&vertex| mesh.vertices[vertex].stands_for == StandsFor::Bend);
+            let bends = pair.iter().all(|&vertex| mesh.vertices[vertex].stands_for == StandsFor::Bend);
             if bends && !cut[pair[1]] {
                 block_of[pair[1]] = block_of[pair[0]];
             }
@@ -77,10 +73,7 @@ fn cuts(mesh: &Mesh) -> Vec<bool> {
     let mut between: Vec<Vec<(usize, usize, EdgeKind)>> = vec![Vec::new(); mesh.layers.len()];
     for path in &mesh.paths {
         for pair in path.vertices.windows(2) {
-            if pair
-                .iter()
-                .all(|&vertex| mesh.vertices[vertex].stands_for == StandsFor::Bend)
-            {
+            if pair.iter().all(|&vertex| mesh.vertices[vertex].stands_for == StandsFor::Bend) {
                 between[mesh.vertices[pair[0]].layer].push((pair[0], pair[1], path.carries));
             }
         }
@@ -88,14 +81,9 @@ fn cuts(mesh: &Mesh) -> Vec<bool> {
     for lines in between {
         for (at, &(from, to, carries)) in lines.iter().enumerate() {
             for &(other_from, other_to, _) in &lines[at + 1..] {
-                let crosses =
-                    (places[from] < places[other_from]) != (places[to] < places[other_to]);
+                let crosses = (places[from] < places[other_from]) != (places[to] < places[other_to]);
                 if crosses && !cut[to] && !cut[other_to] {
-                    cut[if carries == EdgeKind::Rejects {
-                        to
-                    } else {
-                        other_to
-                    }] = true;
+                    cut[if carries == EdgeKind::Rejects { to } else { other_to }] = true;
                 }
             }
         }
@@ -113,9 +101,7 @@ fn gaps(mesh: &Mesh, block_of: &[usize]) -> Gaps {
                 (StandsFor::Bend, StandsFor::Bend) => 9.0,
                 _ => 12.0,
             };
-            let gap = gaps
-                .entry((block_of[pair[0]], block_of[pair[1]]))
-                .or_insert(0.0);
+            let gap = gaps.entry((block_of[pair[0]], block_of[pair[1]])).or_insert(0.0);
             *gap = f64::max(*gap, upper.below + space + lower.above);
         }
     }
@@ -149,12 +135,7 @@ fn springs(mesh: &Mesh, block_of: &[usize]) -> Vec<Spring> {
                 } else {
                     1.0
                 };
-                springs.push(Spring {
-                    from,
-                    to,
-                    offset,
-                    weight: weight / shared,
-                });
+                springs.push(Spring { from, to, offset, weight: weight / shared });
             }
         }
     }
@@ -180,11 +161,7 @@ fn relax(heights: &mut [f64], springs: &[Spring], gaps: &Gaps) {
     for soft in SOFT {
         for sweep in 0..SWEEPS {
             for at in 0..n_blocks {
-                let block = if sweep % 2 == 0 {
-                    at
-                } else {
-                    n_blocks - 1 - at
-                };
+                let block = if sweep % 2 == 0 { at } else { n_blocks - 1 - at };
                 let mut weight = GRAVITY;
                 let mut sum = GRAVITY * middle;
                 for &(spring, other, offset) in &springs_of[block] {
@@ -202,13 +179,7 @@ fn relax(heights: &mut [f64], springs: &[Spring], gaps: &Gaps) {
 }
 
 /// The best height of one block: where its springs want it, pushed by the neighbours that it would overlap there.
-fn kept_apart(
-    sum: f64,
-    weight: f64,
-    above: &[(usize, f64)],
-    below: &[(usize, f64)],
-    heights: &[f64],
-) -> f64 {
+fn kept_apart(sum: f64, weight: f64, above: &[(usize, f64)], below: &[(usize, f64)], heights: &[f64]) -> f64 {
     let mut height = sum / weight;
     for _ in 0..3 {
         let (mut sum, mut weight) = (sum, weight);
@@ -249,13 +220,7 @@ fn settle(heights: &[f64], gaps: &Gaps) -> Option<Vec<f64>> {
             pushed_up[upper] = pushed_up[upper].min(pushed_up[lower] - gap);
         }
     }
-    Some(
-        pushed_down
-            .iter()
-            .zip(&pushed_up)
-            .map(|(down, up)| (down + up) / 2.0)
-            .collect(),
-    )
+    Some(pushed_down.iter().zip(&pushed_up).map(|(down, up)| (down + up) / 2.0).collect())
 }
 
 /// The blocks, each after those above it.
@@ -287,8 +252,7 @@ fn snapped(heights: &[f64], springs: &[Spring], gaps: &Gaps) -> Option<Vec<f64>>
     let mut leads: Vec<(usize, f64)> = (0..heights.len()).map(|block| (block, 0.0)).collect();
     for spring in springs {
         let stretch = heights[spring.to] - heights[spring.from] - spring.offset;
-        let ((from_lead, from_offset), (to_lead, to_offset)) =
-            (leads[spring.from], leads[spring.to]);
+        let ((from_lead, from_offset), (to_lead, to_offset)) = (leads[spring.from], leads[spring.to]);
         if stretch.abs() > SNAP || from_lead == to_lead {
             continue;
         }
@@ -302,10 +266,7 @@ fn snapped(heights: &[f64], springs: &[Spring], gaps: &Gaps) -> Option<Vec<f64>>
         sums[*lead].0 += height - offset;
         sums[*lead].1 += 1.0;
     }
-    let led: Vec<f64> = sums
-        .iter()
-        .map(|(sum, n)| if *n > 0.0 { (sum / n).round() } else { 0.0 })
-        .collect();
+    let led: Vec<f64> = sums.iter().map(|(sum, n)| if *n > 0.0 { (sum / n).round() } else { 0.0 }).collect();
     let mut led_gaps = Gaps::new();
     for (&(upper, lower), &gap) in gaps {
         let ((upper_lead, upper_offset), (lower_lead, lower_offset)) = (leads[upper], leads[lower]);
@@ -318,10 +279,5 @@ fn snapped(heights: &[f64], springs: &[Spring], gaps: &Gaps) -> Option<Vec<f64>>
         }
     }
     let led = settle(&led, &led_gaps)?;
-    Some(
-        leads
-            .iter()
-            .map(|(lead, offset)| led[*lead] + offset)
-            .collect(),
-    )
+    Some(leads.iter().map(|(lead, offset)| led[*lead] + offset).collect())
 }

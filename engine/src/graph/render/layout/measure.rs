@@ -70,16 +70,10 @@ mod tests {
 
     #[test]
     fn lines_keep_to_their_width_and_say_what_is_missing() {
-        assert_eq!(
-            wrap("256 bicubic, crop 224 (from model)", 22, 2),
-            ["256 bicubic, crop 224", "(from model)"]
-        );
+        assert_eq!(wrap("256 bicubic, crop 224 (from model)", 22, 2), ["256 bicubic, crop 224", "(from model)"]);
         assert_eq!(wrap("one two three four", 9, 1), ["one two …"]);
         assert_eq!(wrap("averyveryverylongword", 10, 2), ["averyvery…"]);
-        assert_eq!(
-            wrap("id, image u8\u{a0}[2,3]", 14, 3),
-            ["id, image", "u8\u{a0}[2,3]"]
-        );
+        assert_eq!(wrap("id, image u8\u{a0}[2,3]", 14, 3), ["id, image", "u8\u{a0}[2,3]"]);
         assert!(wrap("  ", 10, 2).is_empty());
     }
 }

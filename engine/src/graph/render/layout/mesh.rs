@@ -73,22 +73,11 @@ impl Mesh {
         let faces: Vec<Face> = picture.nodes.iter().map(Face::of).collect();
         let ranks = ranks(wiring);
         let n_layers = ranks.iter().max().map_or(0, |last| 2 * last + 1);
-        let mut mesh = Self {
-            vertices: Vec::new(),
-            layers: vec![Vec::new(); n_layers],
-            paths: Vec::new(),
-            faces,
-        };
+        let mut mesh = Self { vertices: Vec::new(), layers: vec![Vec::new(); n_layers], paths: Vec::new(), faces };
         for (node, face) in mesh.faces.iter().enumerate() {
             let half = face.height / 2.0;
             let (layer, width) = (2 * ranks[node], face.width);
-            mesh.vertices.push(Vertex {
-                layer,
-                stands_for: StandsFor::Node,
-                width,
-                above: half,
-                below: half,
-            });
+            mesh.vertices.push(Vertex { layer, stands_for: StandsFor::Node, width, above: half, below: half });
         }
         for link in &wiring.links {
             let mut path = Path {
@@ -99,28 +88,11 @@ impl Mesh {
                 label: label_lines(&picture.edges[link.edge]),
             };
             for layer in 2 * ranks[link.from] + 1..2 * ranks[link.to] {
-                let carried: &[String] = if path.vertices.len() == 1 {
-                    &path.label
-                } else {
-                    &[]
-                };
-                let width = carried
-                    .iter()
-                    .map(|line| mono(line, LABEL_SIZE).ceil())
-                    .fold(0.0, f64::max);
-                let above = if carried.is_empty() {
-                    3.0
-                } else {
-                    carried.len() as f64 * LABEL_LINE + 5.0
-                };
+                let carried: &[String] = if path.vertices.len() == 1 { &path.label } else { &[] };
+                let width = carried.iter().map(|line| mono(line, LABEL_SIZE).ceil()).fold(0.0, f64::max);
+                let above = if carried.is_empty() { 3.0 } else { carried.len() as f64 * LABEL_LINE + 5.0 };
                 path.vertices.push(mesh.vertices.len());
-                mesh.vertices.push(Vertex {
-                    layer,
-                    stands_for: StandsFor::Bend,
-                    width,
-                    above,
-                    below: 3.0,
-                });
+                mesh.vertices.push(Vertex { layer, stands_for: StandsFor::Bend, width, above, below: 3.0 });
             }
             path.vertices.push(link.to);
             mesh.paths.push(path);
@@ -134,23 +106,13 @@ impl Mesh {
     fn fill_layers(&mut self, wiring: &Wiring) {
         let mut paths_of = vec![Vec::new(); self.faces.len()];
         for carries in [EdgeKind::Rows, EdgeKind::Rejects] {
-            for (idx, path) in self
-                .paths
-                .iter()
-                .enumerate()
-                .filter(|(_, path)| path.carries == carries)
-            {
+            for (idx, path) in self.paths.iter().enumerate().filter(|(_, path)| path.carries == carries) {
                 paths_of[path.vertices[0]].push(idx);
             }
         }
         let mut seen = vec![false; self.faces.len()];
-        let mut stack: Vec<usize> = wiring
-            .order
-            .iter()
-            .rev()
-            .copied()
-            .filter(|&n| wiring.into(n).next().is_none())
-            .collect();
+        let mut stack: Vec<usize> =
+            wiring.order.iter().rev().copied().filter(|&n| wiring.into(n).next().is_none()).collect();
         while let Some(node) = stack.pop() {
             if std::mem::replace(&mut seen[node], true) {
                 continue;
@@ -163,10 +125,7 @@ impl Mesh {
                 }
             }
             stack.extend(
-                paths_of[node]
-                    .iter()
-                    .rev()
-                    .map(|&idx| self.paths[idx].vertices.last().copied().unwrap_or(node)),
+                paths_of[node].iter().rev().map(|&idx| self.paths[idx].vertices.last().copied().unwrap_or(node)),
             );
         }
     }
@@ -186,28 +145,16 @@ impl Mesh {
     pub(super) fn place_ports(&mut self) {
         let places = self.places();
         let mut rows_place: Vec<Option<usize>> = vec![None; self.faces.len()];
-        for path in self
-            .paths
-            .iter()
-            .filter(|path| path.carries == EdgeKind::Rows)
-        {
+        for path in self.paths.iter().filter(|path| path.carries == EdgeKind::Rows) {
             let place = &mut rows_place[path.vertices[0]];
             *place = place.or(Some(places[path.vertices[1]]));
         }
-        for path in self
-            .paths
-            .iter_mut()
-            .filter(|path| path.carries == EdgeKind::Rejects)
-        {
+        for path in self.paths.iter_mut().filter(|path| path.carries == EdgeKind::Rejects) {
             let Some(rows_place) = rows_place[path.vertices[0]] else {
                 continue;
             };
             let offset = self.faces[path.vertices[0]].height / 2.0 - 11.0;
-            path.port = if places[path.vertices[1]] < rows_place {
-                -offset
-            } else {
-                offset
-            };
+            path.port = if places[path.vertices[1]] < rows_place { -offset } else { offset };
         }
     }
 }
@@ -218,11 +165,7 @@ fn label_lines(edge: &PictureEdge) -> Vec<String> {
         true => column.replace(' ', "\u{a0}"),
         false => column.replace(" [", "\u{a0}["),
     };
-    let columns = one_line(&edge.label)
-        .split(", ")
-        .map(bind)
-        .collect::<Vec<_>>()
-        .join(", ");
+    let columns = one_line(&edge.label).split(", ").map(bind).collect::<Vec<_>>().join(", ");
     match edge.carries {
         EdgeKind::Rows => wrap(&columns, LABEL_COLUMNS, LABEL_LINES),
         EdgeKind::Rejects => {
@@ -237,22 +180,13 @@ fn label_lines(edge: &PictureEdge) -> Vec<String> {
 fn ranks(wiring: &Wiring) -> Vec<usize> {
     let mut ranks = vec![0; wiring.order.len()];
     for &node in &wiring.order {
-        ranks[node] = wiring
-            .into(node)
-            .map(|link| ranks[link.from] + 1)
-            .max()
-            .unwrap_or(0);
+        ranks[node] = wiring.into(node).map(|link| ranks[link.from] + 1).max().unwrap_or(0);
     }
     for &node in wiring.order.iter().rev() {
         if wiring.into(node).next().is_some() {
             continue;
         }
-        let first_taker = wiring
-            .links
-            .iter()
-            .filter(|link| link.from == node)
-            .map(|link| ranks[link.to])
-            .min();
+        let first_taker = wiring.links.iter().filter(|link| link.from == node).map(|link| ranks[link.to]).min();
         ranks[node] = first_taker.map_or(ranks[node], |taker| taker - 1);
     }
     ranks

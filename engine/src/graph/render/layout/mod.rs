@@ -128,10 +128,7 @@ impl Rect {
     /// Whether the two share more than a border.
     #[must_use]
     pub fn overlaps(&self, other: &Self) -> bool {
-        self.x < other.right()
-            && other.x < self.right()
-            && self.y < other.bottom()
-            && other.y < self.bottom()
+        self.x < other.right() && other.x < self.right() && self.y < other.bottom() && other.y < self.bottom()
     }
 
     /// Whether the point lies inside, not on the border.
@@ -172,14 +169,8 @@ impl Piece {
             s * s * s * a + 3.0 * s * s * t * b + 3.0 * s * t * t * c + t * t * t * d
         };
         match self {
-            Self::Line(end) => Point {
-                x: from.x + (end.x - from.x) * t,
-                y: from.y + (end.y - from.y) * t,
-            },
-            Self::Curve(b, c, d) => Point {
-                x: mix(from.x, b.x, c.x, d.x),
-                y: mix(from.y, b.y, c.y, d.y),
-            },
+            Self::Line(end) => Point { x: from.x + (end.x - from.x) * t, y: from.y + (end.y - from.y) * t },
+            Self::Curve(b, c, d) => Point { x: mix(from.x, b.x, c.x, d.x), y: mix(from.y, b.y, c.y, d.y) },
         }
     }
 }
@@ -194,27 +185,13 @@ mod tests {
 
     fn check(picture: &Picture) {
         let placed = layout(picture);
-        let page = Rect {
-            x: -0.01,
-            y: -0.01,
-            width: placed.width + 0.02,
-            height: placed.height + 0.02,
-        };
+        let page = Rect { x: -0.01, y: -0.01, width: placed.width + 0.02, height: placed.height + 0.02 };
         assert_eq!(placed.boxes.len(), picture.nodes.len());
         let mut rects: Vec<Rect> = placed.boxes.iter().map(|placed| placed.rect).collect();
-        rects.extend(
-            placed
-                .edges
-                .iter()
-                .filter_map(|edge| edge.label.as_ref())
-                .map(|label| label.rect),
-        );
+        rects.extend(placed.edges.iter().filter_map(|edge| edge.label.as_ref()).map(|label| label.rect));
         for (at, rect) in rects.iter().enumerate() {
             assert!(
-                rect.x >= page.x
-                    && rect.y >= page.y
-                    && rect.right() <= page.right()
-                    && rect.bottom() <= page.bottom()
+                rect.x >= page.x && rect.y >= page.y && rect.right() <= page.right() && rect.bottom() <= page.bottom()
             );
             for other in &rects[at + 1..] {
                 assert!(!rect.overlaps(other), "{rect:?} and {other:?}");
@@ -223,30 +200,17 @@ mod tests {
         for edge in &placed.edges {
             let line = &picture.edges[edge.edge];
             let of = |name: &str| {
-                placed
-                    .boxes
-                    .iter()
-                    .find(|placed| picture.nodes[placed.node].name == name)
-                    .expect("a node")
-                    .rect
+                placed.boxes.iter().find(|placed| picture.nodes[placed.node].name == name).expect("a node").rect
             };
             let (from, to) = (of(&line.from), of(&line.to));
             let points = edge.sampled(60);
             let end = points[points.len() - 1];
             assert_eq!((edge.start.x, end.x), (from.right(), to.x));
-            assert!(
-                edge.start.y > from.y
-                    && edge.start.y < from.bottom()
-                    && end.y > to.y
-                    && end.y < to.bottom()
-            );
+            assert!(edge.start.y > from.y && edge.start.y < from.bottom() && end.y > to.y && end.y < to.bottom());
             for pair in points.windows(2) {
                 assert!(pair[0].x <= pair[1].x, "goes left: {pair:?}");
                 // Also the middle between two samples, so that a corner between them is seen.
-                let middle = Point {
-                    x: (pair[0].x + pair[1].x) / 2.0,
-                    y: (pair[0].y + pair[1].y) / 2.0,
-                };
+                let middle = Point { x: (pair[0].x + pair[1].x) / 2.0, y: (pair[0].y + pair[1].y) / 2.0 };
                 for point in [pair[0], middle] {
                     let hit = rects.iter().find(|rect| rect.contains(point));
                     assert_eq!(hit, None, "{} to {} at {point:?}", line.from, line.to);
@@ -266,12 +230,9 @@ mod tests {
 
     #[test]
     fn the_pipelines_of_the_documents_are_drawn_cleanly() {
-        for picture in [
-            samples::classify(),
-            samples::classify_live(),
-            samples::two_models(),
-            samples::union_with_rejects(),
-        ] {
+        for picture in
+            [samples::classify(), samples::classify_live(), samples::two_models(), samples::union_with_rejects()]
+        {
             check(&picture);
         }
         check(&samples::hostile());
@@ -298,28 +259,16 @@ mod tests {
     fn rejects_leave_the_main_line_straight() {
         let picture = samples::union_with_rejects();
         let placed = layout(&picture);
-        let main = placed.edges.iter().filter(|edge| {
-            ["scores.batch", "scores", "out"].contains(&&*picture.edges[edge.edge].to)
-        });
-        for edge in main {
-            assert!(
-                edge.pieces
-                    .iter()
-                    .all(|piece| matches!(piece, Piece::Line(_))),
-                "{edge:?}"
-            );
-        }
-        let rejects = placed
+        let main = placed
             .edges
             .iter()
-            .find(|edge| picture.edges[edge.edge].carries == EdgeKind::Rejects)
-            .expect("one");
-        assert!(
-            rejects
-                .pieces
-                .iter()
-                .any(|piece| matches!(piece, Piece::Curve(..)))
-        );
+            .filter(|edge| ["scores.batch", "scores", "out"].contains(&&*picture.edges[edge.edge].to));
+        for edge in main {
+            assert!(edge.pieces.iter().all(|piece| matches!(piece, Piece::Line(_))), "{edge:?}");
+        }
+        let rejects =
+            placed.edges.iter().find(|edge| picture.edges[edge.edge].carries == EdgeKind::Rejects).expect("one");
+        assert!(rejects.pieces.iter().any(|piece| matches!(piece, Piece::Curve(..))));
     }
 
     /// An edge past `n` nodes of a chain must leave the chain's row, run level, and come back.
@@ -332,11 +281,8 @@ mod tests {
             picture.edges.push(past);
             check(&picture);
             let placed = layout(&picture);
-            let curves = placed.edges[n_nodes - 1]
-                .pieces
-                .iter()
-                .filter(|piece| matches!(piece, Piece::Curve(..)))
-                .count();
+            let curves =
+                placed.edges[n_nodes - 1].pieces.iter().filter(|piece| matches!(piece, Piece::Curve(..))).count();
             assert!(curves <= 2, "{curves} curves past {n_nodes} nodes");
         }
     }

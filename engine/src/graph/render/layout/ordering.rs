@@ -27,17 +27,9 @@ pub(super) fn reduce_crossings(mesh: &mut Mesh) {
             return;
         }
         let to_the_right = sweep % 2 == 0;
-        let neighbours = if to_the_right {
-            &lines.left
-        } else {
-            &lines.right
-        };
+        let neighbours = if to_the_right { &lines.left } else { &lines.right };
         for at in 0..layers.len() {
-            let at = if to_the_right {
-                at
-            } else {
-                layers.len() - 1 - at
-            };
+            let at = if to_the_right { at } else { layers.len() - 1 - at };
             sort_by_barycentre(&mut layers[at], &mut places, neighbours);
         }
         swap_neighbours(&mut layers, &mut places, &lines);
@@ -51,10 +43,8 @@ pub(super) fn reduce_crossings(mesh: &mut Mesh) {
 
 impl Lines {
     fn of(mesh: &Mesh) -> Self {
-        let mut lines = Self {
-            left: vec![Vec::new(); mesh.vertices.len()],
-            right: vec![Vec::new(); mesh.vertices.len()],
-        };
+        let mut lines =
+            Self { left: vec![Vec::new(); mesh.vertices.len()], right: vec![Vec::new(); mesh.vertices.len()] };
         for path in &mesh.paths {
             for pair in path.vertices.windows(2) {
                 lines.right[pair[0]].push(pair[1]);
@@ -71,10 +61,7 @@ fn sort_by_barycentre(layer: &mut [usize], places: &mut [usize], neighbours: &[V
         .iter()
         .map(|&vertex| match neighbours[vertex].as_slice() {
             [] => (places[vertex] as f64, vertex),
-            near => (
-                near.iter().map(|&other| places[other] as f64).sum::<f64>() / near.len() as f64,
-                vertex,
-            ),
+            near => (near.iter().map(|&other| places[other] as f64).sum::<f64>() / near.len() as f64, vertex),
         })
         .collect();
     keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -110,10 +97,7 @@ fn swap_neighbours(layers: &mut [Vec<usize>], places: &mut [usize], lines: &Line
 
 /// Crossings between the lines of a vertex and those of one below it.
 fn crossed(upper: &[usize], lower: &[usize], places: &[usize]) -> usize {
-    upper
-        .iter()
-        .map(|&a| lower.iter().filter(|&&b| places[b] < places[a]).count())
-        .sum()
+    upper.iter().map(|&a| lower.iter().filter(|&&b| places[b] < places[a]).count()).sum()
 }
 
 fn crossings(layers: &[Vec<usize>], places: &[usize], lines: &Lines) -> usize {
@@ -122,14 +106,9 @@ fn crossings(layers: &[Vec<usize>], places: &[usize], lines: &Lines) -> usize {
         // Lines from above come first; each crosses those of them that end lower. Kept sorted, they can be counted.
         let mut ends: Vec<usize> = Vec::new();
         for &vertex in layer {
-            let mut own: Vec<usize> = lines.right[vertex]
-                .iter()
-                .map(|&other| places[other])
-                .collect();
-            n_crossings += own
-                .iter()
-                .map(|end| ends.len() - ends.partition_point(|earlier| earlier <= end))
-                .sum::<usize>();
+            let mut own: Vec<usize> = lines.right[vertex].iter().map(|&other| places[other]).collect();
+            n_crossings +=
+                own.iter().map(|end| ends.len() - ends.partition_point(|earlier| earlier <= end)).sum::<usize>();
             ends.append(&mut own);
             ends.sort_unstable();
         }
@@ -148,11 +127,7 @@ mod tests {
 
     #[test]
     fn drawings_that_need_no_crossing_have_none() {
-        for picture in [
-            samples::classify(),
-            samples::two_models(),
-            samples::union_with_rejects(),
-        ] {
+        for picture in [samples::classify(), samples::two_models(), samples::union_with_rejects()] {
             let mut mesh = Mesh::new(&picture, &Wiring::of(&picture));
             reduce_crossings(&mut mesh);
             assert_eq!(count(&mesh), 0, "{}", picture.title);

@@ -17,26 +17,13 @@ struct Column {
 
 /// Places everything.
 pub(super) fn place(picture: &Picture, mesh: Mesh, heights: &[f64]) -> Layout {
-    let top = mesh
-        .vertices
-        .iter()
-        .zip(heights)
-        .map(|(vertex, height)| height - vertex.above)
-        .fold(f64::INFINITY, f64::min);
+    let top =
+        mesh.vertices.iter().zip(heights).map(|(vertex, height)| height - vertex.above).fold(f64::INFINITY, f64::min);
     let top = if top.is_finite() { top } else { 0.0 };
     let heights: Vec<f64> = heights.iter().map(|height| height - top).collect();
     let columns = columns(&mesh, &heights);
-    let edges: Vec<PlacedEdge> = mesh
-        .paths
-        .iter()
-        .map(|path| line(path, &mesh, &columns, &heights))
-        .collect();
-    let bottom = mesh
-        .vertices
-        .iter()
-        .zip(&heights)
-        .map(|(vertex, height)| height + vertex.below)
-        .fold(0.0, f64::max);
+    let edges: Vec<PlacedEdge> = mesh.paths.iter().map(|path| line(path, &mesh, &columns, &heights)).collect();
+    let bottom = mesh.vertices.iter().zip(&heights).map(|(vertex, height)| height + vertex.below).fold(0.0, f64::max);
     let mut boxes = Vec::with_capacity(picture.nodes.len());
     for (node, face) in mesh.faces.into_iter().enumerate() {
         let column = columns[mesh.vertices[node].layer];
@@ -48,12 +35,7 @@ pub(super) fn place(picture: &Picture, mesh: Mesh, heights: &[f64]) -> Layout {
         };
         boxes.push(PlacedBox { node, rect, face });
     }
-    Layout {
-        width: columns.last().map_or(0.0, |column| column.right),
-        height: bottom,
-        boxes,
-        edges,
-    }
+    Layout { width: columns.last().map_or(0.0, |column| column.right), height: bottom, boxes, edges }
 }
 
 /// A column is as wide as the widest in it; the strip before it is the wider, the steeper the lines through it.
@@ -68,20 +50,10 @@ fn columns(mesh: &Mesh, heights: &[f64]) -> Vec<Column> {
     }
     let mut columns: Vec<Column> = Vec::with_capacity(mesh.layers.len());
     for (layer, rise) in mesh.layers.iter().zip(rises) {
-        let strip = (10.0 + 0.45 * rise)
-            .clamp(NARROWEST_STRIP, WIDEST_STRIP)
-            .round();
-        let left = columns
-            .last()
-            .map_or(0.0, |before: &Column| before.right + strip);
-        let width = layer
-            .iter()
-            .map(|&vertex| mesh.vertices[vertex].width)
-            .fold(0.0, f64::max);
-        columns.push(Column {
-            left,
-            right: left + width,
-        });
+        let strip = (10.0 + 0.45 * rise).clamp(NARROWEST_STRIP, WIDEST_STRIP).round();
+        let left = columns.last().map_or(0.0, |before: &Column| before.right + strip);
+        let width = layer.iter().map(|&vertex| mesh.vertices[vertex].width).fold(0.0, f64::max);
+        columns.push(Column { left, right: left + width });
     }
     columns
 }
@@ -89,16 +61,8 @@ fn columns(mesh: &Mesh, heights: &[f64]) -> Vec<Column> {
 fn line(path: &Path, mesh: &Mesh, columns: &[Column], heights: &[f64]) -> PlacedEdge {
     let column_of = |vertex: usize| columns[mesh.vertices[vertex].layer];
     let giver = path.vertices[0];
-    let start = Point {
-        x: column_of(giver).right,
-        y: heights[giver] + path.port,
-    };
-    let mut edge = PlacedEdge {
-        edge: path.edge,
-        start,
-        pieces: Vec::new(),
-        label: None,
-    };
+    let start = Point { x: column_of(giver).right, y: heights[giver] + path.port };
+    let mut edge = PlacedEdge { edge: path.edge, start, pieces: Vec::new(), label: None };
     let mut from = start;
     for &vertex in &path.vertices[1..] {
         let column = column_of(vertex);
@@ -111,21 +75,10 @@ fn line(path: &Path, mesh: &Mesh, columns: &[Column], heights: &[f64]) -> Placed
     if !path.label.is_empty() {
         let first = path.vertices[1];
         let column = column_of(first);
-        let (width, height) = (
-            mesh.vertices[first].width,
-            path.label.len() as f64 * LABEL_LINE,
-        );
+        let (width, height) = (mesh.vertices[first].width, path.label.len() as f64 * LABEL_LINE);
         let x = (column.left + column.right - width) / 2.0;
-        let rect = Rect {
-            x,
-            y: heights[first] - 4.0 - height,
-            width,
-            height,
-        };
-        edge.label = Some(PlacedLabel {
-            rect,
-            lines: path.label.clone(),
-        });
+        let rect = Rect { x, y: heights[first] - 4.0 - height, width, height };
+        edge.label = Some(PlacedLabel { rect, lines: path.label.clone() });
     }
     edge
 }
@@ -141,13 +94,6 @@ fn bend(pieces: &mut Vec<Piece>, from: Point, to: Point) -> Point {
         return to;
     }
     let middle = (from.x + to.x) / 2.0;
-    pieces.push(Piece::Curve(
-        Point {
-            x: middle,
-            y: from.y,
-        },
-        Point { x: middle, y: to.y },
-        to,
-    ));
+    pieces.push(Piece::Curve(Point { x: middle, y: from.y }, Point { x: middle, y: to.y }, to));
     to
 }

@@ -23,10 +23,7 @@ const ARROW: f64 = 8.0;
 /// The picture as an SVG file.
 #[must_use]
 pub fn render(picture: &Picture) -> String {
-    format!(
-        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}",
-        element(picture)
-    )
+    format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", element(picture))
 }
 
 /// The `svg` element alone, to stand in a page.
@@ -45,22 +42,11 @@ pub(super) fn element(picture: &Picture) -> String {
         w = px(width.ceil()),
         h = px(height.ceil()),
     );
-    let _ = writeln!(
-        svg,
-        "<title id=\"fg-title\">{}</title>",
-        escape(&picture.title)
-    );
-    let _ = writeln!(
-        svg,
-        "<desc id=\"fg-desc\">{}</desc>",
-        escape(&description(picture))
-    );
+    let _ = writeln!(svg, "<title id=\"fg-title\">{}</title>", escape(&picture.title));
+    let _ = writeln!(svg, "<desc id=\"fg-desc\">{}</desc>", escape(&description(picture)));
     let _ = writeln!(svg, "<style>\n{}</style>", style::sheet());
     svg.push_str(style::PATTERNS);
-    let _ = writeln!(
-        svg,
-        "<rect class=\"fg-paper\" width=\"100%\" height=\"100%\" rx=\"8\"/>"
-    );
+    let _ = writeln!(svg, "<rect class=\"fg-paper\" width=\"100%\" height=\"100%\" rx=\"8\"/>");
     let _ = writeln!(
         svg,
         "<text class=\"fg-heading\" x=\"{}\" y=\"{}\">{}</text>",
@@ -68,23 +54,13 @@ pub(super) fn element(picture: &Picture) -> String {
         px(MARGIN + 14.0),
         escape(&picture.title)
     );
-    let _ = writeln!(
-        svg,
-        "<g transform=\"translate({} {})\">",
-        px(MARGIN),
-        px(MARGIN + HEADING)
-    );
+    let _ = writeln!(svg, "<g transform=\"translate({} {})\">", px(MARGIN), px(MARGIN + HEADING));
     write_edges(&mut svg, picture, &placed);
     for placed_box in &placed.boxes {
         node_box::write(&mut svg, &picture.nodes[placed_box.node], placed_box);
     }
     svg.push_str("</g>\n");
-    let _ = writeln!(
-        svg,
-        "<g transform=\"translate({} {})\">",
-        px(MARGIN),
-        px(MARGIN + HEADING + placed.height)
-    );
+    let _ = writeln!(svg, "<g transform=\"translate({} {})\">", px(MARGIN), px(MARGIN + HEADING + placed.height));
     svg.push_str(&legend.svg);
     svg.push_str("</g>\n</svg>\n");
     svg
@@ -93,10 +69,7 @@ pub(super) fn element(picture: &Picture) -> String {
 /// The graph in words, for those who do not see it.
 fn description(picture: &Picture) -> String {
     let wiring = Wiring::of(picture);
-    let mut sentences = vec![format!(
-        "A pipeline of {} nodes, from left to right.",
-        picture.nodes.len()
-    )];
+    let mut sentences = vec![format!("A pipeline of {} nodes, from left to right.", picture.nodes.len())];
     for &node in &wiring.order {
         let takers: Vec<String> = wiring
             .links
@@ -108,16 +81,8 @@ fn description(picture: &Picture) -> String {
             })
             .collect();
         let node = &picture.nodes[node];
-        let flow = if takers.is_empty() {
-            String::new()
-        } else {
-            format!(" feeds {}", takers.join(", "))
-        };
-        let limits = if node.live.is_some_and(|live| live.limits_run) {
-            "; it limits the run"
-        } else {
-            ""
-        };
+        let flow = if takers.is_empty() { String::new() } else { format!(" feeds {}", takers.join(", ")) };
+        let limits = if node.live.is_some_and(|live| live.limits_run) { "; it limits the run" } else { "" };
         sentences.push(format!("{} ({}){flow}{limits}.", node.name, node.kind));
     }
     sentences.join(" ")
@@ -126,11 +91,7 @@ fn description(picture: &Picture) -> String {
 /// Rejects are drawn first, so that where lines cross, rows lie on top.
 fn write_edges(svg: &mut String, picture: &Picture, placed: &Layout) {
     for carries in [EdgeKind::Rejects, EdgeKind::Rows] {
-        for edge in placed
-            .edges
-            .iter()
-            .filter(|edge| picture.edges[edge.edge].carries == carries)
-        {
+        for edge in placed.edges.iter().filter(|edge| picture.edges[edge.edge].carries == carries) {
             let class = match carries {
                 EdgeKind::Rows => "fg-edge",
                 EdgeKind::Rejects => "fg-edge fg-rejects",
@@ -176,21 +137,12 @@ fn write_edges(svg: &mut String, picture: &Picture, placed: &Layout) {
 fn outline(edge: &PlacedEdge) -> String {
     let mut d = format!("M{},{}", px(edge.start.x), px(edge.start.y));
     for (at, piece) in edge.pieces.iter().enumerate() {
-        let back = if at + 1 == edge.pieces.len() {
-            ARROW - 1.0
-        } else {
-            0.0
-        };
+        let back = if at + 1 == edge.pieces.len() { ARROW - 1.0 } else { 0.0 };
         let _ = match piece {
             Piece::Line(end) => write!(d, " L{},{}", px(end.x - back), px(end.y)),
             Piece::Curve(a, b, end) => {
                 let (ax, ay, bx, by) = (px(a.x), px(a.y), px(b.x), px(b.y));
-                write!(
-                    d,
-                    " C{ax},{ay} {bx},{by} {},{}",
-                    px(end.x - back),
-                    px(end.y)
-                )
+                write!(d, " C{ax},{ay} {bx},{by} {},{}", px(end.x - back), px(end.y))
             }
         };
     }
@@ -200,11 +152,7 @@ fn outline(edge: &PlacedEdge) -> String {
 /// A length with at most one decimal.
 fn px(length: f64) -> String {
     let tenths = (length * 10.0).round() / 10.0;
-    if tenths == 0.0 {
-        "0".to_owned()
-    } else {
-        tenths.to_string()
-    }
+    if tenths == 0.0 { "0".to_owned() } else { tenths.to_string() }
 }
 
 #[cfg(test)]
@@ -214,17 +162,11 @@ mod tests {
 
     #[test]
     fn what_is_drawn_is_well_formed_and_needs_nothing_from_outside() {
-        for picture in [
-            samples::hostile(),
-            samples::two_models(),
-            samples::classify_live(),
-            samples::broken(),
-            Picture::default(),
-        ] {
+        for picture in
+            [samples::hostile(), samples::two_models(), samples::classify_live(), samples::broken(), Picture::default()]
+        {
             let svg = render(&picture);
-            let body = svg
-                .strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n")
-                .expect("a declaration");
+            let body = svg.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").expect("a declaration");
             samples::assert_well_formed(body);
             let outside = body.replace("xmlns=\"http://www.w3.org/2000/svg\"", "");
             for word in ["http", "@import", "<script", "href"] {
@@ -237,14 +179,9 @@ mod tests {
     fn names_are_shown_as_they_are_written() {
         let svg = render(&samples::hostile());
         assert!(svg.contains(">a&quot;b&#39;c`d</text>"));
+        assert!(svg.contains(">&lt;/text&gt;&lt;/svg&gt;&lt;script&gt;aler…</text>"), "cut to the box");
         assert!(
-            svg.contains(">&lt;/text&gt;&lt;/svg&gt;&lt;script&gt;aler…</text>"),
-            "cut to the box"
-        );
-        assert!(
-            svg.contains(
-                "<title>&lt;/text&gt;&lt;/svg&gt;&lt;script&gt;alert(1)&lt;/script&gt;: kind"
-            ),
+            svg.contains("<title>&lt;/text&gt;&lt;/svg&gt;&lt;script&gt;alert(1)&lt;/script&gt;: kind"),
             "whole in the title"
         );
     }
@@ -262,10 +199,7 @@ mod tests {
         let svg = render(&samples::union_with_rejects());
         assert_eq!(svg.matches("<g class=\"fg-edge fg-rejects\">").count(), 1);
         assert_eq!(svg.matches("<g class=\"fg-edge\">").count(), 5);
-        let mut seen: Vec<&str> = super::super::Role::ALL
-            .iter()
-            .map(|&role| signs::sign(role))
-            .collect();
+        let mut seen: Vec<&str> = super::super::Role::ALL.iter().map(|&role| signs::sign(role)).collect();
         seen.sort_unstable();
         seen.dedup();
         assert_eq!(seen.len(), super::super::Role::ALL.len());
@@ -281,19 +215,9 @@ mod tests {
         let widths = |mark: &str| -> Vec<f64> {
             svg.lines()
                 .filter(|line| line.starts_with(mark))
-                .filter_map(|line| {
-                    line.split(" width=\"")
-                        .nth(1)?
-                        .split('"')
-                        .next()?
-                        .parse()
-                        .ok()
-                })
+                .filter_map(|line| line.split(" width=\"").nth(1)?.split('"').next()?.parse().ok())
                 .collect()
         };
-        assert_eq!(
-            widths("<rect class=\"fg-solid\"")[0],
-            widths("<rect class=\"fg-trough\"")[0]
-        );
+        assert_eq!(widths("<rect class=\"fg-solid\"")[0], widths("<rect class=\"fg-trough\"")[0]);
     }
 }

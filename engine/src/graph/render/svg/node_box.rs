@@ -29,11 +29,7 @@ pub(super) fn write(svg: &mut String, node: &PictureNode, placed: &PlacedBox) {
         escape(&said(node))
     );
     let (width, height) = (px(rect.width), px(rect.height));
-    let _ = writeln!(
-        svg,
-        "<rect class=\"fg-frame\" width=\"{width}\" height=\"{height}\" rx=\"{}\"/>",
-        px(ROUND)
-    );
+    let _ = writeln!(svg, "<rect class=\"fg-frame\" width=\"{width}\" height=\"{height}\" rx=\"{}\"/>", px(ROUND));
     let _ = writeln!(
         svg,
         "<path class=\"fg-solid\" d=\"M{stripe},0 H{r} A{r},{r} 0 0 0 0,{r} V{low} A{r},{r} 0 0 0 {r},{height} H{stripe} Z\"/>",
@@ -42,11 +38,8 @@ pub(super) fn write(svg: &mut String, node: &PictureNode, placed: &PlacedBox) {
         low = px(rect.height - ROUND),
     );
     let (sign_x, sign_y) = (px(STRIPE / 2.0 - 6.0), px(rect.height / 2.0 - 6.0));
-    let _ = writeln!(
-        svg,
-        "<g class=\"fg-sign\" transform=\"translate({sign_x} {sign_y})\">{}</g>",
-        signs::sign(node.role)
-    );
+    let _ =
+        writeln!(svg, "<g class=\"fg-sign\" transform=\"translate({sign_x} {sign_y})\">{}</g>", signs::sign(node.role));
     for line in &placed.face.lines {
         let class = match line.tone {
             Tone::Name => "fg-name",
@@ -79,19 +72,11 @@ fn write_bar(svg: &mut String, live: &Live, top: f64, width: f64) {
     ];
     let (y, height) = (px(top), px(BAR_HEIGHT));
     for (share, fill) in parts {
-        let share = if share.is_finite() {
-            share.clamp(0.0, 1.0)
-        } else {
-            0.0
-        };
+        let share = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 };
         let part = (share * width).min(end - left);
         if part >= 0.5 {
-            let _ = writeln!(
-                svg,
-                "<rect {fill} x=\"{}\" y=\"{y}\" width=\"{}\" height=\"{height}\"/>",
-                px(left),
-                px(part)
-            );
+            let _ =
+                writeln!(svg, "<rect {fill} x=\"{}\" y=\"{y}\" width=\"{}\" height=\"{height}\"/>", px(left), px(part));
             left += part;
         }
     }
@@ -116,16 +101,8 @@ fn said(node: &PictureNode) -> String {
         let _ = write!(said, "; gives {}", node.columns.join(", "));
     }
     if let Some(live) = &node.live {
-        let (busy, starved, blocked) = (
-            percent(live.busy),
-            percent(live.starved),
-            percent(live.blocked),
-        );
-        let _ = write!(
-            said,
-            "; {}, busy {busy}, starved {starved}, blocked {blocked}",
-            rate(live.rows_per_s)
-        );
+        let (busy, starved, blocked) = (percent(live.busy), percent(live.starved), percent(live.blocked));
+        let _ = write!(said, "; {}, busy {busy}, starved {starved}, blocked {blocked}", rate(live.rows_per_s));
     }
     said
 }
