@@ -1,7 +1,7 @@
 //! Why a command did not do what it was asked to, as people read it.
 
 use std::fmt::Write;
-use std::process;
+use std::{io, process};
 
 use anstyle::{AnsiColor, Style};
 use engine::config::{Look, Mistakes};
@@ -93,6 +93,14 @@ impl From<PlanError> for Failure {
     }
 }
 
+/// What the system says, as a part of a sentence and without its number.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+}
+
 /// How mistakes are drawn there.
 pub(crate) fn look(terminal: &Terminal) -> Look {
     Look { colour: terminal.colour == Colour::On, ascii: terminal.charset == Charset::Ascii }
@@ -149,4 +157,15 @@ fn painted(word: &str, style: Style, terminal: &Terminal) -> String {
 /// Ends the process at once: for a second wish to stop, when the first is still being followed.
 pub(crate) fn abort_now() -> ! {
     process::exit(i32::from(exit::INTERRUPTED))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_no_number() {
+        assert_eq!(reason(&io::Error::from_raw_os_error(2)), "no such file or directory");
+        assert_eq!(reason(&io::Error::other("Odd")), "odd");
+    }
 }

@@ -4,14 +4,14 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use crate::failure::{Failure, exit};
+use crate::failure::{Failure, exit, reason};
 
 /// Writes to standard output, where data and answers go.
 pub(crate) fn answer(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Err(Failure::ReaderGone),
-        Err(error) => Err(Failure::fault(format!("cannot write to standard output: {error}"))),
+        Err(error) => Err(Failure::fault(format!("cannot write to standard output: {}", reason(&error)))),
         Ok(()) => Ok(()),
     }
 }

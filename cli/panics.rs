@@ -31,6 +31,5 @@ pub(crate) fn install() {
 fn text<'a>(info: &'a PanicHookInfo<'_>) -> &'a str {
     let payload = info.payload();
     let text = payload.downcast_ref::<&str>().copied();
-    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("a value that is no text")
+    text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is no text")
 }

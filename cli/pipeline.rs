@@ -21,15 +21,19 @@ impl Pipeline {
     /// Reads `file`, with values for its variables and options for its run from the command line over its own.
     pub(crate) fn load(file: &Path, vars: &Vars, run: RunOptions, registry: &Registry) -> Result<Self, Mistakes> {
         let variable = |name: &str| env::var(name).ok();
-        let mut document = Document::read(file, &vars.set, &variable, registry)?;
+        let mut document = Document::read_mistaken(file, &vars.set, &variable, registry)?;
         document.run = document.run.overridden_by(run);
         let graph = Graph::compile(&document, registry)?;
         Ok(Pipeline { document, graph })
     }
 }
 
-/// A path as one would write it, from the current folder on: without `./`, and without a folder that is left again.
+/// A path as one would write it in the current folder: without `./`, and without a folder that is left again.
 pub(crate) fn from_here(path: &Path) -> PathBuf {
+    shortened(path, env::current_dir().ok().as_deref())
+}
+
+fn shortened(path: &Path, here: Option<&Path>) -> PathBuf {
     let mut short = PathBuf::new();
     for part in path.components() {
         match part {
@@ -41,7 +45,8 @@ pub(crate) fn from_here(path: &Path) -> PathBuf {
             part => short.push(part),
         }
     }
-    short
+    let below = here.and_then(|here| short.strip_prefix(here).ok()).filter(|below| !below.as_os_str().is_empty());
+    below.map(Path::to_owned).unwrap_or(short)
 }
 
 #[cfg(test)]
@@ -50,11 +55,15 @@ mod tests {
 
     #[test]
     fn a_path_has_no_detours() {
-        let check = |path: &str, expected: &str| assert_eq!(from_here(Path::new(path)), Path::new(expected));
+        let check = |path: &str, expected: &str| {
+            assert_eq!(shortened(Path::new(path), Some(Path::new("/here"))), Path::new(expected))
+        };
         check("./out/a.jsonl", "out/a.jsonl");
         check("pipelines/../out/a.jsonl", "out/a.jsonl");
         check("../out/a.jsonl", "../out/a.jsonl");
         check("../../a", "../../a");
         check("/a/./b", "/a/b");
+        check("/here/out/a.jsonl", "out/a.jsonl");
+        check("/here", "/here");
     }
 }

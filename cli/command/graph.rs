@@ -10,7 +10,7 @@ use engine::graph::render::{Live, Page, Picture, RENDERINGS, Rendering};
 use serde::Deserialize;
 
 use crate::args::PipelineArgs;
-use crate::failure::{Failure, exit};
+use crate::failure::{Failure, exit, reason};
 use crate::pipeline::Pipeline;
 use crate::progress::Terminal;
 use crate::{Context, output};
@@ -59,8 +59,9 @@ impl Graph {
         match &self.output {
             Some(path) => {
                 let text = (rendering.render)(&picture, Page::default());
-                fs::write(path, text)
-                    .map_err(|error| Failure::fault(format!("cannot write `{}`: {error}", path.display())))?;
+                fs::write(path, text).map_err(|error| {
+                    Failure::fault(format!("cannot write `{}`: {}", path.display(), reason(&error)))
+                })?;
             }
             None => {
                 let terminal = Terminal::stdout();
@@ -120,7 +121,7 @@ struct Bottleneck {
 fn add_figures(picture: &mut Picture, report: &Path) -> Result<(), Failure> {
     let shown = report.display();
     let text = fs::read_to_string(report)
-        .map_err(|error| Failure::usage(format!("cannot read the report `{shown}`: {error}")))?;
+        .map_err(|error| Failure::usage(format!("cannot read the report `{shown}`: {}", reason(&error))))?;
     let figures: Figures = serde_json::from_str(&text).map_err(|error| Failure::Usage {
         message: format!("`{shown}` is no report of a run: {error}"),
         help: Some("a report is what `flowgpu run … --report FILE` writes".to_owned()),

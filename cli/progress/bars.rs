@@ -89,11 +89,7 @@ pub struct AboveBars {
 impl AboveBars {
     /// Wipes the bars for good: what is written next stands alone. For the end, and for leaving in a hurry.
     pub fn wipe(&self) {
-        let bar = self
-            .bar
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let bar = self.bar.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(bar) = bar {
             bar.finish_and_clear();
         }

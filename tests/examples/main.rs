@@ -27,7 +27,10 @@ fn clone() -> Workplace {
             fs::copy(entry.path(), workplace.path(entry.file_name().to_str().expect("UTF-8"))).expect("a copy");
         }
     }
-    for entry in fs::read_dir(Path::new(PIPELINES).join("photos")).expect("the photographs").map(|entry| entry.expect("an entry")) {
+    for entry in fs::read_dir(Path::new(PIPELINES).join("photos"))
+        .expect("the photographs")
+        .map(|entry| entry.expect("an entry"))
+    {
         let name = entry.file_name().into_string().expect("UTF-8");
         workplace.write(&format!("photos/{name}"), fs::read(entry.path()).expect("a photograph"));
     }
@@ -44,7 +47,10 @@ fn names_of_examples() -> Vec<String> {
 /// Index and score of a row's labels, best first.
 fn labels(row: &Value, column: &str) -> Vec<(u64, f64)> {
     let labels = row[column].as_array().unwrap_or_else(|| panic!("no `{column}` in {row}"));
-    labels.iter().map(|label| (label["index"].as_u64().expect("an index"), label["score"].as_f64().expect("a score"))).collect()
+    labels
+        .iter()
+        .map(|label| (label["index"].as_u64().expect("an index"), label["score"].as_f64().expect("a score")))
+        .collect()
 }
 
 fn row<'a>(rows: &'a [Value], uri: &str) -> &'a Value {
@@ -82,14 +88,17 @@ fn the_quick_start_tells_a_cat_an_espresso_and_a_missile() {
 
     let reference: Value = serde_json::from_str(include_str!("../reference.json")).expect("JSON");
     let reference = &reference["classification"]["efficientnet_lite0/tf127_bicubic256"];
-    for (name, classes, n_close) in [("chelsea.png", &CATS[..], 3), ("coffee.png", &ESPRESSO, 1), ("rocket.jpg", &MISSILE, 2)] {
+    for (name, classes, n_close) in
+        [("chelsea.png", &CATS[..], 3), ("coffee.png", &ESPRESSO, 1), ("rocket.jpg", &MISSILE, 2)]
+    {
         let uri = format!("photos/{name}");
         let found = labels(row(&rows, &uri), "labels");
         let best: BTreeSet<_> = found[..classes.len()].iter().map(|(index, _)| *index).collect();
         assert_eq!(best, classes.iter().copied().collect(), "{name}: {found:?}");
         for wanted in &reference[&uri]["top5"].as_array().expect("five")[..n_close] {
             let (index, score) = (wanted[0].as_u64().expect("an index"), wanted[3].as_f64().expect("a score"));
-            let found = found.iter().find(|(found, _)| *found == index).unwrap_or_else(|| panic!("{name} has no {index}"));
+            let found =
+                found.iter().find(|(found, _)| *found == index).unwrap_or_else(|| panic!("{name} has no {index}"));
             assert!((found.1 - score).abs() < 0.01, "{name}, class {index}: {} is not {score}", found.1);
         }
     }
@@ -164,6 +173,39 @@ fn two_models_are_joined_row_by_row() {
     }
 }
 
+/// As flowgpu advises where two models want different pixels.
+#[test]
+fn models_that_want_different_pixels_have_a_decode_node_each() {
+    let workplace = clone();
+    workplace.write(
+        "p.yaml",
+        r#"
+name: p
+nodes:
+  photos: {kind: source.files, with: {path: "photos/*.png"}}
+  sharp:  {kind: decode.image, from: photos, with: {preset: model}}
+  lite0:  {kind: infer, with: {model: models/efficientnet_lite0, batch: 2, as: lite0_logits}}
+  first:  {kind: transform.topk, with: {k: 5, labels: imagenet1k, as: first}}
+  smooth: {kind: decode.image, from: photos, with: {preset: model}}
+  mobile: {kind: infer, with: {model: {arch: mobilenet_v2, weights: random}, as: mobile_logits}}
+  second: {kind: transform.topk, with: {k: 1, as: second}}
+  both:   {kind: transform.join, from: [first, second]}
+  sized:  {kind: transform.select, with: {keep: [first, second, width]}}
+  out:    {kind: sink.jsonl, with: {path: out/both.jsonl}}
+"#,
+    );
+    workplace.run(&["p.yaml"]).expect(0);
+    workplace.run(&["quickstart.yaml"]).expect(0);
+    let alone = workplace.rows("out/labels.jsonl");
+    let both = workplace.rows("out/both.jsonl");
+    assert_eq!(both.iter().map(|row| row["width"].as_u64().expect("a width")).collect::<Vec<_>>(), [512, 451, 600]);
+    for row_of_both in &both {
+        let uri = row_of_both["uri"].as_str().expect("a uri");
+        assert_eq!(row_of_both["first"], row(&alone, uri)["labels"]);
+        assert_eq!(labels(row_of_both, "second").len(), 1);
+    }
+}
+
 #[test]
 fn a_union_gives_the_rows_of_its_first_input_first() {
     let workplace = clone();
@@ -186,7 +228,10 @@ fn rejects_go_to_a_table_of_their_own_and_the_others_are_done() {
     assert!(lines[1].starts_with("photos/LICENSES.md,photos/LICENSES.md,pixels,unsupported,"), "{table}");
     assert_eq!(lines.len(), 2);
     let rejects = workplace.rows("out/rejects.rejects.jsonl");
-    assert_eq!((rejects.len(), &rejects[0]["uri"], &rejects[0]["node"]), (1, &"photos/LICENSES.md".into(), &"pixels".into()));
+    assert_eq!(
+        (rejects.len(), &rejects[0]["uri"], &rejects[0]["node"]),
+        (1, &"photos/LICENSES.md".into(), &"pixels".into())
+    );
     workplace.run(&["quickstart.yaml"]).expect(0);
     let all = workplace.rows("out/labels.jsonl");
     let decoded = workplace.rows("out/decoded.jsonl");
@@ -208,7 +253,10 @@ fn a_limit_takes_the_first_rows_of_each_source() {
     workplace.run(&["union.yaml", "--limit", "2"]).expect(0);
     let table = String::from_utf8(workplace.read("out/union.csv")).expect("UTF-8");
     let uris: Vec<_> = table.lines().skip(1).map(|line| line.split(',').next().expect("a cell")).collect();
-    assert_eq!(uris, ["photos/astronaut.jpg", "photos/hubble_deep_field.jpg", "photos/camera.png", "photos/chelsea.png"]);
+    assert_eq!(
+        uris,
+        ["photos/astronaut.jpg", "photos/hubble_deep_field.jpg", "photos/camera.png", "photos/chelsea.png"]
+    );
 }
 
 #[test]
@@ -221,7 +269,12 @@ fn outputs_are_the_same_bytes_each_time_with_any_number_of_threads_and_any_queue
         "{queue_memory: 1B}",
         "{threads: {io: 3, rows: 4, model: 1}, queue_memory: 300kB}",
     ];
-    for (name, output) in [("quickstart", "labels.jsonl"), ("two-models", "two-models.jsonl"), ("union", "union.csv"), ("embeddings", "embeddings.npy")] {
+    for (name, output) in [
+        ("quickstart", "labels.jsonl"),
+        ("two-models", "two-models.jsonl"),
+        ("union", "union.csv"),
+        ("embeddings", "embeddings.npy"),
+    ] {
         let yaml = String::from_utf8(workplace.read(&format!("{name}.yaml"))).expect("UTF-8");
         let output = format!("out/{output}");
         workplace.run(&[&format!("{name}.yaml")]).expect(0);

@@ -21,7 +21,11 @@ impl Array {
         let shape: Vec<usize> = dims.map(|dim| dim.parse().expect("a number")).collect();
         let (chunks, rest) = file[data_at..].as_chunks::<4>();
         let values: Vec<_> = chunks.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-        assert!(rest.is_empty() && values.len() == shape.iter().product::<usize>(), "{header} and {} bytes", file.len());
+        assert!(
+            rest.is_empty() && values.len() == shape.iter().product::<usize>(),
+            "{header} and {} bytes",
+            file.len()
+        );
         Array { shape, values }
     }
 

@@ -49,7 +49,8 @@ impl Workplace {
     /// The names in a folder, hidden ones too; none where there is no such folder.
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten();
-        let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
+        let mut names: Vec<_> =
+            entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("UTF-8")).collect();
         names.sort();
         names
     }
@@ -62,6 +63,8 @@ impl Workplace {
     /// Any program in this folder.
     pub fn command(&self, program: &[&str], args: &[&str]) -> Ended {
         let mut command = Command::new(program[0]);
+        // What whoever runs the tests has set for the tests themselves.
+        command.env_remove("RUST_BACKTRACE").env_remove("FLOWGPU_LOG");
         let output = command.args(&program[1..]).args(args).current_dir(self.0.path()).output();
         Ended(output.unwrap_or_else(|error| panic!("{}: {error}", program[0])))
     }
@@ -76,10 +79,15 @@ impl Ended {
         format!("{}{}", String::from_utf8_lossy(&self.0.stderr), String::from_utf8_lossy(&self.0.stdout))
     }
 
+    /// Its exit code, if it was not ended by a signal.
+    pub fn code(&self) -> Option<i32> {
+        self.0.status.code()
+    }
+
     /// Fails unless the exit code was `code`; then what it said.
     #[track_caller]
     pub fn expect(&self, code: i32) -> String {
-        assert_eq!(self.0.status.code(), Some(code), "{:?}: {}", self.0.status, self.said());
+        assert_eq!(self.code(), Some(code), "{:?}: {}", self.0.status, self.said());
         self.said()
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use engine::graph::Graph;
 use engine::graph::render::plain::for_terminal;
-use engine::node::Role;
+use engine::node::{FaultKind, Role};
 use engine::runtime::{NodeReport, Outcome, OutputReport, Report};
 
 use crate::failure::fault_text;
@@ -35,7 +35,7 @@ pub(super) fn text(report: &Report, graph: &Graph, quiet: bool, terminal: &Termi
     text
 }
 
-/// Where the unfinished outputs lie, and how to run again.
+/// Where the unfinished outputs lie, and how to run again where that may help.
 fn whereabouts(report: &Report, graph: &Graph, terminal: &Terminal) -> String {
     let lies: Vec<_> = report.outputs.iter().map(|output| format!("`{}`", here(&output.path, report, graph))).collect();
     let lies = match &lies[..] {
@@ -43,7 +43,11 @@ fn whereabouts(report: &Report, graph: &Graph, terminal: &Terminal) -> String {
         [one] => format!("the unfinished output is {one}"),
         several => format!("the unfinished outputs are {}", several.join(", ")),
     };
-    let line = format!("{}: {lies}; to run again: {}", graph.name, command_line(env::args_os()));
+    let again = match report.fault.as_ref().map(|fault| fault.kind) {
+        None | Some(FaultKind::Transient) => format!("; to run again: {}", command_line(env::args_os())),
+        Some(FaultKind::Permanent | FaultKind::Bug | FaultKind::Closed) => String::new(),
+    };
+    let line = format!("{}: {lies}{again}", graph.name);
     format!("{}\n", for_terminal(&line, terminal.charset))
 }
 
@@ -73,7 +77,7 @@ fn here(path: &str, report: &Report, graph: &Graph) -> String {
 
 fn summary(report: &Report, graph: &Graph) -> Summary {
     let rejects = report.rejects.by_code.iter().map(|(code, &rows)| RejectGroup { code: code.clone(), rows });
-    Summary {
+    let beginning = Summary {
         name: report.name.clone(),
         outcome: match report.outcome {
             Outcome::Done => progress::Outcome::Done,
@@ -84,9 +88,20 @@ fn summary(report: &Report, graph: &Graph) -> Summary {
         rows: report.rows_in.saturating_sub(report.rejects.total),
         rejects: rejects.collect(),
         rejects_path: report.rejects.path.as_ref().map(|path| from_here(path).display().to_string()),
+        outputs: Vec::new(),
+        nodes: Vec::new(),
+        verdict: None,
+    };
+    if report.outcome == Outcome::Failed {
+        // Who has a fault to deal with does not ask for speed, and rows were lost on their way: there is no balance.
+        let written = report.accounts.iter().map(|account| account.written).min();
+        return Summary { rows: written.unwrap_or(0), ..beginning };
+    }
+    Summary {
         outputs: report.outputs.iter().map(|output| balanced(output, report, graph)).collect(),
         nodes: report.nodes.iter().map(|node| line(node, report)).collect(),
         verdict: verdict(report, graph),
+        ..beginning
     }
 }
 

@@ -9,7 +9,7 @@ use signal_hook::SigId;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::low_level::{pipe, unregister};
 
-use crate::failure::{Failure, abort_now};
+use crate::failure::{Failure, abort_now, reason};
 use crate::progress::AboveBars;
 
 /// The signals that ask to stop.
@@ -28,7 +28,7 @@ impl Interrupts {
             let register = |signal: &i32| pipe::register(*signal, sender.try_clone()?);
             Ok((receiver, SIGNALS.iter().map(register).collect::<io::Result<_>>()?))
         };
-        let failed = |error: io::Error| Failure::fault(format!("cannot listen for Ctrl-C: {error}"));
+        let failed = |error: io::Error| Failure::fault(format!("cannot listen for Ctrl-C: {}", reason(&error)));
         let (receiver, registered) = listen().map_err(failed)?;
         let (name, cancel, above) = (name.to_owned(), cancel.clone(), above.clone());
         let obey = move || obey(receiver, &name, &cancel, above);

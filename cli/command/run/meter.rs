@@ -1,6 +1,6 @@
 //! The figures of a run as the display shows them: rates over the last seconds, and how much is done.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -84,35 +84,43 @@ impl Meter {
     }
 }
 
-/// Rows that are through, of those that the sources give: those of each source that the slowest of the sinks behind it
-/// has written, and the rejects.
+fn done(graph: &Graph, stats: &RunStats) -> u64 {
+    let n_sources = u32::try_from(graph.with_role(Role::Source).count()).unwrap_or(u32::MAX);
+    let listed: Vec<u64> = (0..n_sources).map(|source| stats.listed(source)).collect();
+    let sinks = graph.sinks().map(|sink| {
+        let from = graph.nodes[sink].origins.iter().filter_map(|(origin, &times)| match *origin {
+            RowOrigin::Source(source) => Some((source as usize, u64::from(times))),
+            RowOrigin::Rejects(_) => None,
+        });
+        SinkCount { written: stats.nodes[sink].rows_out.load(Relaxed), from: from.collect() }
+    });
+    rows_through(&listed, &sinks.collect::<Vec<_>>(), stats.rejects.load(Relaxed))
+}
+
+/// What has come to a sink.
+struct SinkCount {
+    written: u64,
+    /// The sources whose rows reach it, and how many times each row does.
+    from: Vec<(usize, u64)>,
+}
+
+/// Rows that are through, of those that the sources have listed: of each source as many as the slowest of the sinks
+/// behind it has written, and the rejects.
 ///
 /// A sink behind several sources, or one that gets a row once for each branch of a union, counts by the share that it
 /// has written of all that has set out for it. Sinks of rejects alone do not count: a reject is done when it is one.
-fn done(graph: &Graph, stats: &RunStats) -> u64 {
-    let n_sources = graph.with_role(Role::Source).count();
-    let mut least_share = vec![None::<f64>; n_sources];
-    for sink in graph.sinks() {
-        let mut set_out = 0u64;
-        let mut sources = BTreeSet::new();
-        for (origin, &times) in &graph.nodes[sink].origins {
-            if let RowOrigin::Source(source) = *origin {
-                set_out += stats.listed(source) * u64::from(times);
-                sources.insert(source as usize);
-            }
-        }
-        let written = stats.nodes[sink].rows_out.load(Relaxed);
-        let share = if set_out == 0 { 0.0 } else { written as f64 / set_out as f64 };
-        for source in sources {
-            let least = least_share[source].get_or_insert(share);
+fn rows_through(listed: &[u64], sinks: &[SinkCount], n_rejects: u64) -> u64 {
+    let mut least_shares = vec![None::<f64>; listed.len()];
+    for sink in sinks {
+        let set_out: u64 = sink.from.iter().map(|&(source, times)| listed[source] * times).sum();
+        let share = if set_out == 0 { 0.0 } else { sink.written as f64 / set_out as f64 };
+        for &(source, _) in &sink.from {
+            let least = least_shares[source].get_or_insert(share);
             *least = least.min(share);
         }
     }
-    let listed = |source: usize| stats.listed(u32::try_from(source).unwrap_or(u32::MAX));
-    let n_listed: u64 = (0..n_sources).map(listed).sum();
-    let written = least_share.iter().enumerate().map(|(source, share)| share.unwrap_or(0.0) * listed(source) as f64);
-    let n_written = written.sum::<f64>().round() as u64;
-    (n_written + stats.rejects.load(Relaxed)).min(n_listed)
+    let written: f64 = least_shares.iter().zip(listed).map(|(share, &rows)| share.unwrap_or(0.0) * rows as f64).sum();
+    (written.round() as u64 + n_rejects).min(listed.iter().sum())
 }
 
 /// Counts of the last seconds.
@@ -153,6 +161,31 @@ mod tests {
             rates.note(Duration::from_secs(second), &[2_100]);
         }
         assert_eq!(rates.note(Duration::from_secs(41), &[2_100]), [0.0]);
+    }
+
+    fn sink(written: u64, from: &[(usize, u64)]) -> SinkCount {
+        SinkCount { written, from: from.to_vec() }
+    }
+
+    #[test]
+    fn a_row_is_through_when_every_sink_has_it() {
+        assert_eq!(rows_through(&[641_233], &[sink(641_204, &[(0, 1)])], 17), 641_221);
+        assert_eq!(rows_through(&[100], &[sink(60, &[(0, 1)]), sink(40, &[(0, 1)])], 0), 40);
+        // Rejects that a sink of their own has written are not rows.
+        assert_eq!(rows_through(&[100], &[sink(60, &[(0, 1)]), sink(5, &[])], 5), 65);
+    }
+
+    #[test]
+    fn a_union_gets_a_row_once_for_each_branch() {
+        assert_eq!(rows_through(&[100], &[sink(120, &[(0, 2)])], 0), 60);
+        assert_eq!(rows_through(&[100, 300], &[sink(200, &[(0, 1), (1, 1)])], 0), 200);
+    }
+
+    #[test]
+    fn no_more_is_through_than_was_listed() {
+        assert_eq!(rows_through(&[10], &[sink(10, &[(0, 1)])], 3), 10);
+        assert_eq!(rows_through(&[0], &[sink(0, &[(0, 1)])], 0), 0);
+        assert_eq!(rows_through(&[], &[], 0), 0);
     }
 
     #[test]

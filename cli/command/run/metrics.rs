@@ -11,7 +11,7 @@ use std::time::Duration;
 use engine::graph::Graph;
 use engine::runtime::{NodeStats, RunStats, Running};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, reason};
 
 /// A client that is slower than this is let go.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ impl Metrics {
     pub(super) fn bind(address: &str) -> Result<Self, Failure> {
         let bound = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) = bound.map_err(|error| Failure::Usage {
-            message: format!("cannot serve metrics at `{address}`: {error}"),
+            message: format!("cannot serve metrics at `{address}`: {}", reason(&error)),
             help: Some("write `host:port`, such as `127.0.0.1:9184`; port 0 takes a free one".to_owned()),
         })?;
         Ok(Metrics { listener, address })

@@ -13,7 +13,7 @@ use super::{
     nearest,
 };
 
-/// What `source` says, or all that is wrong with it.
+/// What `source` says, with all that is wrong with it; only that if its nodes and their inputs are not known.
 pub(super) fn compile(
     source: Arc<Source>,
     overrides: &[(String, String)],
@@ -34,8 +34,8 @@ pub(super) fn compile(
     all.extend(compiler.mistakes);
     all.extend(mistakes);
     match parts {
-        Some((name, run, nodes)) => all.into_result(Document { name, run, nodes, source, secrets }),
-        // Without one of its parts there has been a mistake.
+        Some((name, run, nodes)) => Ok(Document { name, run, nodes, source, secrets, told: all }),
+        // Without one of its nodes there has been a mistake.
         None => Err(all),
     }
 }
@@ -69,7 +69,8 @@ impl Compiler<'_> {
         let nodes = tree.get("nodes").and_then(Tree::as_map).unwrap_or_default();
         let n_nodes = nodes.len();
         let nodes: Vec<NodeDecl> = nodes.iter().filter_map(|entry| self.node(entry)).collect();
-        (nodes.len() == n_nodes).then_some((name?, run?, nodes))
+        let name = name.unwrap_or_else(|| Spanned::new(String::new(), start));
+        (nodes.len() == n_nodes).then(|| (name, run.unwrap_or_default(), nodes))
     }
 
     fn pipeline_name(&mut self, entry: &Entry) -> Option<Spanned<String>> {
@@ -128,12 +129,14 @@ impl Compiler<'_> {
         let whose = format!(" in node `{}`", name.value);
         self.mistakes.extend(check(&NODE, tree, Owner { noun: "key", whose: &whose, span: name.span }));
         let kind = tree.get("kind").and_then(|kind| Some(Spanned::new(kind.as_text()?.to_owned(), kind.span)));
+        let from = self.from(tree.get("from"));
+        let is_placed = self.mistakes.len() == before;
         let with = tree.entry("with");
         if let Some(kind) = &kind {
             self.with(kind, with, name.span);
         }
-        let from = self.from(tree.get("from"));
-        if self.mistakes.len() > before {
+        // Mistaken options do not keep others from reading it.
+        if !is_placed || self.kinds.schema(kind.as_deref()?).is_none() {
             return None;
         }
         Some(NodeDecl {

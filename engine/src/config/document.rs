@@ -25,11 +25,52 @@ pub struct Document {
     pub nodes: Vec<NodeDecl>,
     pub(super) source: Arc<Source>,
     pub(super) secrets: Secrets,
+    /// What is wrong with it already.
+    pub(super) told: Mistakes,
 }
 
 impl Document {
     /// Reads the text of `file`, with `name=value` pairs put over its `vars`, and `env` for `${env:NAME}`.
     pub fn parse(
+        text: &str,
+        file: &Path,
+        overrides: &[(String, String)],
+        env: &dyn Fn(&str) -> Option<String>,
+        kinds: &dyn KindSchemas,
+    ) -> Result<Self, Mistakes> {
+        Self::parse_mistaken(text, file, overrides, env, kinds)?.checked()
+    }
+
+    /// Reads `file`.
+    pub fn read(
+        file: &Path,
+        overrides: &[(String, String)],
+        env: &dyn Fn(&str) -> Option<String>,
+        kinds: &dyn KindSchemas,
+    ) -> Result<Self, Mistakes> {
+        Self::read_mistaken(file, overrides, env, kinds)?.checked()
+    }
+
+    /// Reads `file` even if options in it are mistaken, as long as it is known which nodes there are and who reads whom.
+    /// Then [`Document::mistakes`] has what is wrong, later stages add what they find, and no graph comes of it: so that
+    /// one look at a file shows as much of what is wrong as can be known.
+    pub fn read_mistaken(
+        file: &Path,
+        overrides: &[(String, String)],
+        env: &dyn Fn(&str) -> Option<String>,
+        kinds: &dyn KindSchemas,
+    ) -> Result<Self, Mistakes> {
+        let bytes = read_at_most(file, LARGEST + 1).map_err(|error| {
+            let message = format!("cannot read `{}`: {}", file.display(), words(&error));
+            refusal(Source::new(file, ""), Mistake::nowhere(message))
+        })?;
+        match std::str::from_utf8(&bytes) {
+            Ok(text) => Self::parse_mistaken(text, file, overrides, env, kinds),
+            Err(error) => Err(not_utf8(&bytes, error.valid_up_to(), file)),
+        }
+    }
+
+    fn parse_mistaken(
         text: &str,
         file: &Path,
         overrides: &[(String, String)],
@@ -43,21 +84,8 @@ impl Document {
         compile(Arc::new(Source::new(file, text)), overrides, env, kinds)
     }
 
-    /// Reads `file`.
-    pub fn read(
-        file: &Path,
-        overrides: &[(String, String)],
-        env: &dyn Fn(&str) -> Option<String>,
-        kinds: &dyn KindSchemas,
-    ) -> Result<Self, Mistakes> {
-        let bytes = read_at_most(file, LARGEST + 1).map_err(|error| {
-            let message = format!("cannot read `{}`: {}", file.display(), words(&error));
-            refusal(Source::new(file, ""), Mistake::nowhere(message))
-        })?;
-        match std::str::from_utf8(&bytes) {
-            Ok(text) => Self::parse(text, file, overrides, env, kinds),
-            Err(error) => Err(not_utf8(&bytes, error.valid_up_to(), file)),
-        }
+    fn checked(self) -> Result<Self, Mistakes> {
+        if self.told.is_empty() { Ok(self) } else { Err(self.told) }
     }
 
     /// The file's name, as it was given.
@@ -85,9 +113,9 @@ impl Document {
         &self.source
     }
 
-    /// A place for mistakes in this file that later stages find. It never shows a secret of the file.
+    /// The mistakes that are known, and a place for those that later stages find. It never shows a secret of the file.
     pub fn mistakes(&self) -> Mistakes {
-        Mistakes::hiding(Arc::clone(&self.source), self.secrets.clone())
+        self.told.clone()
     }
 
     /// The texts that must never be shown: what `${env:…}` gave outside of keys named `path`.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::compile::Draft;
 use super::dag::Dag;
+use super::typing;
 use crate::config::{Mistake, Mistakes};
 use crate::node::{Advice, SpecError};
 
@@ -20,13 +21,15 @@ pub(super) fn collect(
         if !draft.node.asks_advice() {
             continue;
         }
-        match of_descendants(drafts, &dag.descendants(node_idx), base) {
+        let mut below = dag.descendants(node_idx);
+        below.sort_unstable();
+        match of_descendants(drafts, &below, base) {
             Ok(advice) => {
                 collected.insert(node_idx, advice);
             }
-            // A giver with mistaken options tells them itself when its types are checked.
-            Err(None) => {}
-            Err(Some((message, label))) => {
+            // Its types cannot be checked while this node's are unknown.
+            Err(Refusal::Giver(giver, error)) => mistakes.push(typing::mistake(&drafts[giver], error)),
+            Err(Refusal::Asker(message, label)) => {
                 let message = format!("`{}`: {message}", draft.name);
                 mistakes.push(Mistake::at(draft.decl.span_of(&["preset"]), message).label(label));
             }
@@ -35,17 +38,18 @@ pub(super) fn collect(
     collected
 }
 
-fn of_descendants(
-    drafts: &[Draft<'_>],
-    below: &[usize],
-    base: &Path,
-) -> Result<Advice, Option<(String, &'static str)>> {
+/// Whose mistake it is that there is no advice.
+enum Refusal {
+    /// The options of a node that gives some are mistaken.
+    Giver(usize, SpecError),
+    /// What the node asks for is not to be had: what is wrong, and what to write.
+    Asker(String, &'static str),
+}
+
+fn of_descendants(drafts: &[Draft<'_>], below: &[usize], base: &Path) -> Result<Advice, Refusal> {
     let mut found: Option<(&str, Advice)> = None;
     for &node_idx in below {
-        let given = match drafts[node_idx].node.advice(base) {
-            Ok(given) => given,
-            Err(SpecError { .. }) => return Err(None),
-        };
+        let given = drafts[node_idx].node.advice(base).map_err(|error| Refusal::Giver(node_idx, error))?;
         match (&found, given) {
             (_, None) => {}
             (None, Some(advice)) => found = Some((&drafts[node_idx].name, advice)),
@@ -55,11 +59,13 @@ fn of_descendants(
                     "the models behind it want different pixels: `{name}` {}, `{}` {}",
                     first.text, drafts[node_idx].name, advice.text
                 );
-                return Err(Some((message, "write two decode nodes, one for each model")));
+                return Err(Refusal::Asker(message, "write two decode nodes, one for each model"));
             }
         }
     }
-    let nothing =
-        || Some(("there is no model behind it to take the preset from".to_owned(), "say what it should do instead"));
+    let nothing = || {
+        let message = "there is no model behind it to take the preset from".to_owned();
+        Refusal::Asker(message, "say what it should do instead")
+    };
     found.map(|(_, advice)| advice).ok_or_else(nothing)
 }

@@ -23,15 +23,19 @@ impl KindSchemas for Registry {
 /// The kinds and parsed options of a document's nodes; `None` where they were mistaken.
 pub(super) struct Kinds<'a> {
     pub(super) registry: &'a Registry,
+    roles: Vec<Role>,
     nodes: Vec<Option<(KindRef, Arc<dyn Node>)>>,
 }
 
 impl<'a> Kinds<'a> {
     fn parse(document: &Document, registry: &'a Registry, mistakes: &mut Mistakes) -> Self {
+        // Options that do not fit their schema have been told.
+        let is_told = !mistakes.is_empty();
         let parse = |decl: &crate::config::NodeDecl| {
             let kind = registry.get(&decl.kind.value)?.clone();
             match kind.parse(decl.with.clone()) {
                 Ok(node) => Some((kind, Arc::from(node))),
+                Err(_) if is_told => None,
                 Err(error) => {
                     let message = format!("the options of `{}` do not fit together: {error}", decl.name.value);
                     mistakes.push(Mistake::at(decl.key_span_of(&[]), message));
@@ -39,12 +43,15 @@ impl<'a> Kinds<'a> {
                 }
             }
         };
-        Kinds { registry, nodes: document.nodes.iter().map(parse).collect() }
+        let role =
+            |decl: &crate::config::NodeDecl| registry.get(&decl.kind.value).map_or(Role::Transform, |kind| kind.role());
+        let roles = document.nodes.iter().map(role).collect();
+        Kinds { registry, roles, nodes: document.nodes.iter().map(parse).collect() }
     }
 
     /// What node `node_idx` of the document is for.
     pub(super) fn role(&self, node_idx: usize) -> Role {
-        resolve::kind_role(self.nodes[node_idx].as_ref().map(|(kind, _)| &**kind))
+        self.roles[node_idx]
     }
 
     /// The options of node `node_idx` of the document.
@@ -81,6 +88,7 @@ impl Graph {
     /// All mistakes that were found, at their positions.
     pub fn compile(document: &Document, registry: &Registry) -> Result<Graph, Mistakes> {
         let mut mistakes = document.mistakes();
+        let is_told = !mistakes.is_empty();
         let kinds = Kinds::parse(document, registry, &mut mistakes);
         let edges = resolve::edges(document, &kinds, &mut mistakes);
         let shape = |edges: &[Vec<Edge>]| {
@@ -91,7 +99,7 @@ impl Graph {
             resolve::check_cycles(document, &cycles, &mut mistakes);
             return Err(mistakes);
         }
-        if kinds.nodes.iter().any(Option::is_none) || edges_are_missing(document, &kinds, &edges) {
+        if is_told || kinds.nodes.iter().any(Option::is_none) || edges_are_missing(document, &kinds, &edges) {
             // Types behind a gap are unknown; what can be said before it was said.
             return Err(mistakes);
         }
@@ -99,10 +107,10 @@ impl Graph {
         let dag = shape(&drafts.iter().map(|draft| draft.inputs.clone()).collect::<Vec<_>>());
         let order = dag.order().expect("batch nodes were put into edges of a graph without cycles");
         let advice = advice::collect(&drafts, &dag, document.folder(), &mut mistakes);
-        let types = typing::check(&drafts, &order, &advice, document.folder(), &mut mistakes);
         let sources = origins::number_sources(&drafts, &dag, &mut mistakes);
-        let origins = origins::trace(&drafts, &order, &sources, &mut mistakes);
-        paths::check(&drafts, document.folder(), &mut mistakes);
+        let (origins, unjoinable) = origins::trace(&drafts, &order, &sources, &mut mistakes);
+        let types = typing::check(&drafts, &order, &advice, &unjoinable, document.folder(), &mut mistakes);
+        paths::check(&drafts, document, &mut mistakes);
         check_order(&drafts, &dag, &mut mistakes);
         if !mistakes.is_empty() {
             return Err(mistakes);
@@ -121,7 +129,8 @@ impl Graph {
 
 fn edges_are_missing(document: &Document, kinds: &Kinds<'_>, edges: &[Vec<Edge>]) -> bool {
     edges.iter().enumerate().any(|(node_idx, edges)| {
-        let wanted = document.nodes[node_idx].from.as_ref().map_or(1, Vec::len);
+        let least = if kinds.node(node_idx).is_some_and(|node| node.joins()) { 2 } else { 1 };
+        let wanted = document.nodes[node_idx].from.as_ref().map_or(1, Vec::len).max(least);
         kinds.role(node_idx) != Role::Source && edges.len() < wanted
     })
 }

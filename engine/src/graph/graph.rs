@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::paths;
 use crate::config::{OnError, Port, RunOptions};
 use crate::data::Schema;
 use crate::node::{Advice, KindRef, Node, NodeSpec, Role};
@@ -130,6 +131,12 @@ impl Graph {
     /// The indices of the sinks.
     pub fn sinks(&self) -> impl Iterator<Item = usize> + '_ {
         self.with_role(Role::Sink)
+    }
+
+    /// The file of rejected rows: the one that `run.rejects` names, or one beside the first output that is a file.
+    pub fn reject_path(&self) -> PathBuf {
+        let first = self.sinks().flat_map(|sink| self.nodes[sink].node.writes(&self.base)).next();
+        paths::rejects(self.run.rejects.as_deref(), &self.name, &self.base, first.as_deref())
     }
 
     /// The indices of the nodes of a role.

@@ -4,7 +4,7 @@
 //! order of rows on every edge, and merging needs nothing but positions. Two unions that want opposite orders could
 //! each wait for rows that the other holds back, so that is a mistake.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::compile::Draft;
 use super::dag::Dag;
@@ -33,23 +33,40 @@ pub(super) fn number_sources(drafts: &[Draft<'_>], dag: &Dag, mistakes: &mut Mis
     }
     let order = Dag::new(sources.len(), precedence).order().unwrap_or_else(|cycles| {
         let names: Vec<_> = cycles[0].iter().map(|&rank| format!("`{}`", drafts[sources[rank]].name)).collect();
-        let involved = drafts.iter().find(|draft| draft.inputs.len() > 1 && draft.decl.from.is_some());
-        let span = involved
-            .map_or(drafts[0].decl.name.span, |draft| draft.decl.from.as_ref().expect("it was just seen")[0].span);
-        let message = format!("nodes read {} in opposite orders", names.join(" and "));
-        mistakes.push(Mistake::at(span, message).label("name them in the same order everywhere"));
+        let reads_several = |draft: &&Draft<'_>| {
+            let above: BTreeSet<_> = draft.inputs.iter().flat_map(|edge| sources_above(edge.from)).collect();
+            draft.inputs.len() > 1 && cycles[0].iter().filter(|rank| above.contains(rank)).count() > 1
+        };
+        let spans: Vec<_> = drafts
+            .iter()
+            .filter(reads_several)
+            .flat_map(|draft| draft.decl.from.iter().flatten().take(1))
+            .map(|from| from.span)
+            .collect();
+        let span = spans.last().copied().unwrap_or(drafts[0].decl.name.span);
+        let mistake = Mistake::at(span, format!("nodes read {} in opposite orders", names.join(" and ")));
+        let mistake = mistake.label("name them in the same order everywhere");
+        mistakes.push(
+            spans
+                .first()
+                .filter(|first| **first != span)
+                .into_iter()
+                .fold(mistake, |mistake, first| mistake.also(*first, "the other order")),
+        );
         (0..sources.len()).collect()
     });
     order.iter().enumerate().map(|(number, &rank)| (sources[rank], number as u32)).collect()
 }
 
-/// For each node: where the rows on its output come from, and how many times each of them comes.
+/// For each node: where the rows on its output come from, and how many times each of them comes. Also the joins whose
+/// inputs cannot be joined.
 pub(super) fn trace(
     drafts: &[Draft<'_>],
     order: &[usize],
     sources: &BTreeMap<usize, u32>,
     mistakes: &mut Mistakes,
-) -> Vec<BTreeMap<RowOrigin, u32>> {
+) -> (Vec<BTreeMap<RowOrigin, u32>>, BTreeSet<usize>) {
+    let mut unjoinable = BTreeSet::new();
     let mut origins: Vec<BTreeMap<RowOrigin, u32>> = vec![BTreeMap::new(); drafts.len()];
     for &node_idx in order {
         let draft = &drafts[node_idx];
@@ -64,7 +81,9 @@ pub(super) fn trace(
         let inputs: Vec<_> = inputs.collect();
         origins[node_idx] = match draft.merge() {
             Merge::Join => {
-                check_join(draft, &inputs, drafts, mistakes);
+                if !check_join(draft, &inputs, drafts, mistakes) {
+                    unjoinable.insert(node_idx);
+                }
                 inputs.into_iter().next().unwrap_or_default()
             }
             Merge::Single | Merge::Union => inputs.into_iter().fold(BTreeMap::new(), |mut sum, input| {
@@ -73,10 +92,17 @@ pub(super) fn trace(
             }),
         };
     }
-    origins
+    (origins, unjoinable)
 }
 
-fn check_join(draft: &Draft<'_>, inputs: &[BTreeMap<RowOrigin, u32>], drafts: &[Draft<'_>], mistakes: &mut Mistakes) {
+/// Tells what keeps the inputs from being joined, and whether nothing does.
+fn check_join(
+    draft: &Draft<'_>,
+    inputs: &[BTreeMap<RowOrigin, u32>],
+    drafts: &[Draft<'_>],
+    mistakes: &mut Mistakes,
+) -> bool {
+    let n_before = mistakes.len();
     let span = |input_idx: usize| {
         draft.decl.from.as_ref().and_then(|from| from.get(input_idx)).map_or(draft.decl.name.span, |from| from.span)
     };
@@ -92,4 +118,5 @@ fn check_join(draft: &Draft<'_>, inputs: &[BTreeMap<RowOrigin, u32>], drafts: &[
             mistakes.push(Mistake::at(span(input_idx), message).label("a join needs branches of the same sources"));
         }
     }
+    mistakes.len() == n_before
 }

@@ -3,10 +3,18 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::compile::Draft;
-use crate::config::{Mistake, Mistakes};
+use crate::config::{Document, Mistake, Mistakes};
+use crate::node::Role;
 
 /// Checks the paths of all nodes against each other.
-pub(super) fn check(drafts: &[Draft<'_>], base: &Path, mistakes: &mut Mistakes) {
+pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mistakes) {
+    let base = document.folder();
+    check_standard_output(drafts, base, mistakes);
+    let sinks = drafts.iter().filter(|draft| draft.kind.role() == Role::Sink);
+    let first_output = sinks.flat_map(|draft| draft.node.writes(base)).next();
+    let rejects = rejects(document.run.rejects.as_deref(), &document.name.value, base, first_output.as_deref());
+    let rejects_shown = rejects.strip_prefix(base).unwrap_or(&rejects).display().to_string();
+    let rejects = normal(&rejects);
     let written: Vec<_> = drafts
         .iter()
         .enumerate()
@@ -25,10 +33,34 @@ pub(super) fn check(drafts: &[Draft<'_>], base: &Path, mistakes: &mut Mistakes) 
                     .also(drafts[*other].decl.span_of(&["path"]), "written here too"),
             );
         }
+        if *path == rejects {
+            let message = format!("`{}` writes the file of rejected rows, `{rejects_shown}`", draft.name);
+            mistakes.push(Mistake::at(span, message).label("give it another path, or say `run: {rejects: …}`"));
+        }
         if let Some(reader) = drafts.iter().find(|reader| reader.node.reads(base, path)) {
             let message = format!("`{}` writes a file that `{}` reads", draft.name, reader.name);
             mistakes.push(Mistake::at(span, message).label("give it another path"));
         }
+    }
+}
+
+/// Rows of several sinks would be mixed there. A sink that writes no file writes to standard output.
+fn check_standard_output(drafts: &[Draft<'_>], base: &Path, mistakes: &mut Mistakes) {
+    let is_direct = |draft: &&Draft<'_>| draft.kind.role() == Role::Sink && draft.node.writes(base).is_empty();
+    let mut direct = drafts.iter().filter(is_direct);
+    let Some(first) = direct.next() else { return };
+    for draft in direct {
+        let message = format!("`{}` and `{}` both write to standard output", first.name, draft.name);
+        let mistake = Mistake::at(draft.decl.span_of(&["path"]), message).label("give it a file");
+        mistakes.push(mistake.also(first.decl.span_of(&["path"]), "written here too"));
+    }
+}
+
+/// The file of rejected rows: the one that `run.rejects` names, or one beside the first output that is a file.
+pub(super) fn rejects(named: Option<&str>, pipeline: &str, base: &Path, first_output: Option<&Path>) -> PathBuf {
+    match named {
+        Some(path) => base.join(path),
+        None => first_output.and_then(Path::parent).unwrap_or(base).join(format!("{pipeline}.rejects.jsonl")),
     }
 }
 

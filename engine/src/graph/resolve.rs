@@ -1,7 +1,7 @@
 //! Names to indices: who reads whom.
 
-use crate::config::{Document, Mistake, Mistakes, NodeDecl, Port, list};
-use crate::node::{Kind, Role};
+use crate::config::{Document, Mistake, Mistakes, NodeDecl, Port, list, nearest};
+use crate::node::Role;
 
 use super::Edge;
 use super::compile::Kinds;
@@ -94,15 +94,25 @@ fn check_ends(document: &Document, kinds: &Kinds<'_>, edges: &[Vec<Edge>], mista
         let wants = decl.from.as_ref().map_or(edges[node_idx].len(), Vec::len);
         if kinds.node(node_idx).is_some_and(|node| node.joins()) && wants < 2 {
             let message = format!("`{}` joins, and has only one input", decl.name.value);
-            mistakes.push(Mistake::at(decl.name.span, message).label("write `from: [a, b]`"));
+            let span = decl.from.as_ref().and_then(|from| from.first()).map_or(decl.name.span, |from| from.span);
+            mistakes.push(Mistake::at(span, message).label("write `from: [a, b]`"));
         }
     }
 }
 
-/// Whether some `from` names the node, even if that edge was refused for another reason.
+/// Whether some `from` names the node, even if that edge was refused for another reason or the name was misspelt.
 fn is_wanted(document: &Document, decl: &NodeDecl) -> bool {
-    let inputs = document.nodes.iter().filter_map(|other| other.from.as_ref()).flatten();
-    inputs.into_iter().any(|input| input.node == decl.name.value && input.port == Port::Rows)
+    let name = decl.name.value.as_str();
+    let names = || document.nodes.iter().map(|other| other.name.value.as_str());
+    let mut inputs = document
+        .nodes
+        .iter()
+        .filter_map(|other| other.from.as_ref())
+        .flatten()
+        .filter(|input| input.port == Port::Rows);
+    inputs.any(|input| {
+        input.node == name || (names().all(|other| other != input.node) && nearest(&input.node, names()) == Some(name))
+    })
 }
 
 /// Tells the cycles.
@@ -124,9 +134,4 @@ pub(super) fn check_cycles(document: &Document, cycles: &[Vec<usize>], mistakes:
         };
         mistakes.push(Mistake::at(span, message).label("a pipeline goes from its sources to its sinks"));
     }
-}
-
-/// Kinds of the document's nodes are looked up once; unknown ones were told by the configuration.
-pub(super) fn kind_role(kind: Option<&Kind>) -> Role {
-    kind.map_or(Role::Transform, Kind::role)
 }

@@ -1,6 +1,6 @@
 //! The columns of every edge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::compile::Draft;
@@ -21,6 +21,7 @@ pub(super) fn check(
     drafts: &[Draft<'_>],
     order: &[usize],
     advice: &BTreeMap<usize, Advice>,
+    unjoinable: &BTreeSet<usize>,
     base: &Path,
     mistakes: &mut Mistakes,
 ) -> Vec<Option<Typed>> {
@@ -32,7 +33,8 @@ pub(super) fn check(
             Port::Rejects => Some(reject_schema(edge.from)),
         });
         let Some(inputs) = inputs.collect::<Option<Vec<_>>>() else { continue };
-        if draft.node.asks_advice() && !advice.contains_key(&node_idx) {
+        // What is wrong with these has been told.
+        if (draft.node.asks_advice() && !advice.contains_key(&node_idx)) || unjoinable.contains(&node_idx) {
             continue;
         }
         let Some(schemas) = merge(drafts, node_idx, inputs, mistakes) else { continue };
@@ -111,7 +113,8 @@ fn fill_origins(spec: &mut NodeSpec, node_idx: usize) {
     }
 }
 
-fn mistake(draft: &Draft<'_>, error: SpecError) -> Mistake {
+/// A kind's complaint with its place in the file.
+pub(super) fn mistake(draft: &Draft<'_>, error: SpecError) -> Mistake {
     let span = if error.option.is_empty() {
         draft.decl.from.as_ref().and_then(|from| from.first()).map_or(draft.decl.name.span, |from| from.span)
     } else {

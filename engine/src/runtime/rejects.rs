@@ -144,11 +144,8 @@ impl RejectLog {
             return Ok(None);
         }
         fs::rename(self.partial(), &self.path).map_err(|error| Fault::io("rename to", &self.path, &error))?;
-        if let Some(folder) = self.path.parent() {
-            File::open(folder)
-                .and_then(|folder| folder.sync_all())
-                .map_err(|error| Fault::io("sync", folder, &error))?;
-        }
+        let folder = folder_of(&self.path);
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Fault::io("sync", folder, &error))?;
         Ok(Some(self.path.clone()))
     }
 
@@ -169,8 +166,14 @@ impl RejectLog {
 }
 
 fn create_folder(path: &Path) -> Result<(), Fault> {
+    let folder = folder_of(path);
+    fs::create_dir_all(folder).map_err(|error| Fault::io("create the folder", folder, &error))
+}
+
+/// The current folder has no name, and cannot be opened by none.
+fn folder_of(path: &Path) -> &Path {
     match path.parent() {
-        Some(folder) => fs::create_dir_all(folder).map_err(|error| Fault::io("create", folder, &error)),
-        None => Ok(()),
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
     }
 }

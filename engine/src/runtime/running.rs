@@ -1,7 +1,6 @@
 //! A plan that runs.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -55,7 +54,7 @@ impl Running {
         let graph = plan.graph.clone();
         let n_sources = graph.with_role(Role::Source).count();
         let stats = Arc::new(RunStats::new(graph.nodes.len(), n_sources));
-        let log = RejectLog::new(reject_path(&graph), graph.run.max_rejects, graph.sinks().count());
+        let log = RejectLog::new(graph.reject_path(), graph.run.max_rejects, graph.sinks().count());
         let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log));
         let pools = Arc::new(ThreadPools::start(plan.pools)?);
         let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
@@ -133,16 +132,6 @@ fn build(graph: &Graph, node_idx: usize, alloc: &Arc<dyn Alloc>, cancel: &Cancel
         cancel: cancel.clone(),
     };
     node.node.build(&cx).map_err(|fault| fault.in_node(&node.name))
-}
-
-/// `run.rejects`, or beside the first sink that writes a file.
-fn reject_path(graph: &Graph) -> PathBuf {
-    if let Some(path) = &graph.run.rejects {
-        return graph.base.join(path);
-    }
-    let first = graph.sinks().flat_map(|sink| graph.nodes[sink].node.writes(&graph.base)).next();
-    let folder = first.as_deref().and_then(Path::parent).unwrap_or(&graph.base).to_owned();
-    folder.join(format!("{}.rejects.jsonl", graph.name))
 }
 
 /// Everything needed while stages are started.

@@ -79,9 +79,12 @@ impl Me {
         reject: Reject,
     ) -> Result<Arc<RejectRow>, Fault> {
         let node = self.node();
-        let message = self.shared.graph.redact(&reject.message);
+        // Whoever reads it alone, in a log or a table, has to know the file.
+        let names_row = uri.is_empty() || reject.message.contains(&uri);
+        let message = if names_row { reject.message } else { format!("`{uri}`: {}", reject.message) };
+        let message = self.shared.graph.redact(&message);
         if node.on_error == OnError::Fail {
-            let message = format!("row `{uri}`: {message} ({})", reject.code);
+            let message = format!("{message} ({})", reject.code);
             return Err(Fault::transient(message).help("leave out `on_error: fail` to go on without such rows"));
         }
         self.stats.rejects.fetch_add(1, Ordering::Relaxed);

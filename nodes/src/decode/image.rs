@@ -105,7 +105,8 @@ impl NodeKind for Image {
         let image = ColumnType::Tensor { dtype: DType::U8, shape: vec![height, width, Dim::Fixed(3)] };
         let origin = if cx.advice.is_some() { " (from model)" } else { "" };
         NodeSpec::passing(cx.input(), &[column])
-            .with_new(&self.output, image, Role::Result)?
+            .with_new(&self.output, image, Role::Result)
+            .map_err(|error| error.at(&["as"]))?
             .with_new("width", ColumnType::Int, Role::Auxiliary)?
             .with_new("height", ColumnType::Int, Role::Auxiliary)?
             .with_new("format", ColumnType::Text, Role::Auxiliary)

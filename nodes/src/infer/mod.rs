@@ -170,7 +170,8 @@ impl NodeKind for Infer {
         let detail =
             format!("{} {}, {}", resolved.arch.name(), self.dtype.candle().as_str(), self.normalize(&resolved));
         Ok(NodeSpec::passing(cx.input(), &[column])
-            .with_new(self.output_name(), output, Role::Result)?
+            .with_new(self.output_name(), output, Role::Result)
+            .map_err(|error| error.at(&["as"]))?
             .with_detail(detail))
     }
 

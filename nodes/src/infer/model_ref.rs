@@ -123,10 +123,13 @@ fn resolve_folder(written: &str, path: &Path) -> Result<Resolved, SpecError> {
 fn check(arch: &'static dyn Arch, path: &Path) -> Result<usize, SpecError> {
     let weights = weights::open(path).map_err(|error| SpecError::new(error.to_string()))?;
     let checked = load::check(arch, &weights).map_err(|mismatch| {
-        let error = SpecError::new(format!("`{}`: {mismatch}", path.display()));
+        // Then which tensors differ says nothing more.
         match mismatch.fits {
-            Some(fits) => error.label(format!("these weights fit `{fits}`")),
-            None => error,
+            Some(fits) => {
+                SpecError::new(format!("`{}` holds weights of `{fits}`, not of `{}`", path.display(), arch.name()))
+                    .label(format!("these fit `arch: {fits}`"))
+            }
+            None => SpecError::new(format!("`{}`: {mismatch}", path.display())),
         }
     })?;
     Ok(checked.n_classes)

@@ -9,7 +9,8 @@ use serde::Deserialize;
 ///
 /// # Input
 /// Two or more nodes, `from: [a, b]`. Columns that they inherited from the node at which the branches parted are one
-/// column; other columns must differ in name.
+/// column; of columns that no sink would write, such as `width` and `height` where each branch decodes for itself, the
+/// first input's goes on; other columns must differ in name.
 ///
 /// # Output
 /// The first input's columns, then what each of the others adds.
@@ -37,7 +38,9 @@ impl NodeKind for Join {
                     outputs.push(Output { field: field.clone(), from: From::Input { input, column } });
                     continue;
                 };
-                if !is_same(&known.field, field) {
+                // Nobody could have told these apart.
+                let unseen = known.field.role == Role::Auxiliary && field.role == Role::Auxiliary;
+                if !is_same(&known.field, field) && !unseen {
                     let From::Input { input: first, .. } = known.from else { unreachable!("a join makes no column") };
                     return Err(collision(&field.name, cx.input_names[first], cx.input_names[input]));
                 }

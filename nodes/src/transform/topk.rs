@@ -103,7 +103,10 @@ impl NodeKind for TopK {
             None => resolved.k.to_string(),
         };
         let spec = NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[resolved.column]) };
-        Ok(spec.with_new(&self.output, ColumnType::List(fields), Role::Result)?.with_detail(detail))
+        Ok(spec
+            .with_new(&self.output, ColumnType::List(fields), Role::Result)
+            .map_err(|error| error.at(&["as"]))?
+            .with_detail(detail))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {

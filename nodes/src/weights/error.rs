@@ -25,7 +25,7 @@ impl WeightsError {
 #[non_exhaustive]
 pub enum WeightsFault {
     /// The operating system refused.
-    #[error("cannot be read: {0}")]
+    #[error("{}", refused(.0))]
     Io(#[from] io::Error),
 
     /// A socket, a pipe, a device.
@@ -156,6 +156,15 @@ pub(super) fn listed(names: &[String]) -> String {
     match names.len() > LISTED {
         true => format!("{}, …", shown.join(", ")),
         false => shown.join(", "),
+    }
+}
+
+/// An error of the operating system without its number.
+fn refused(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "does not exist".to_owned(),
+        io::ErrorKind::PermissionDenied => "may not be read: permission denied".to_owned(),
+        _ => format!("cannot be read: {error}"),
     }
 }
 

@@ -75,7 +75,7 @@ fn what_is_no_weight_file_says_what_it_looks_like() {
     scratch.refused(b"\x89PNG\r\n\x1a\n....", "is not a weight file (it begins with 89 50 4e 47 0d 0a 1a 0a)");
     scratch.refused(b"x", "is not a weight file");
     let error = open(Path::new("/nonexistent/model.safetensors")).unwrap_err().to_string();
-    assert!(error.starts_with("`/nonexistent/model.safetensors` cannot be read: No such file"), "{error}");
+    assert!(error.starts_with("`/nonexistent/model.safetensors` does not exist"), "{error}");
     let error = open(Path::new("/dev/null")).unwrap_err().to_string();
     assert_eq!(error, "`/dev/null` is neither a file nor a folder");
 }
