@@ -16,7 +16,7 @@ use crossbeam_channel::Select;
 use super::exit::{Exit, Step};
 use super::message::Message;
 use super::outlets::Outlets;
-use super::parallel::GRAIN_ROWS;
+use super::pace::GRAIN_ROWS;
 use super::project::project;
 use super::queue::{Packet, Receiver};
 use super::shared::Me;

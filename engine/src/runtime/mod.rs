@@ -17,6 +17,7 @@ mod infer;
 mod merge;
 mod message;
 mod outlets;
+mod pace;
 mod parallel;
 mod pools;
 mod project;

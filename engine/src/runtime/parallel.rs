@@ -13,6 +13,7 @@ use crossbeam_channel::{Receiver as Channel, Sender as ChannelSender, select, un
 
 use super::exit::{Exit, Step};
 use super::outlets::Outlets;
+use super::pace::{Pace, Past};
 use super::pools::Spawner;
 use super::queue::{Packet, Receiver};
 use super::shared::Me;
@@ -21,13 +22,6 @@ use super::window::Window;
 use crate::data::{Batch, RejectRow, RowPos};
 use crate::node::Fault;
 use crate::schedule::Room;
-
-/// A grain is to take about this long: a hand-over costs a hundredth of it.
-const GRAIN_NANOS: f64 = 500_000.0;
-/// A grain is to give about as many bytes at most, so that queues bounded in bytes have something to bound.
-const GRAIN_BYTES: f64 = 1_048_576.0;
-/// Rows of a grain at most.
-pub(super) const GRAIN_ROWS: usize = 1024;
 
 /// What a stage does to a piece of its input.
 pub(super) trait Task: Send + Sync + 'static {
@@ -40,6 +34,8 @@ pub(super) trait Task: Send + Sync + 'static {
 /// A chunk of input rows.
 pub(super) trait Chunk: Send + Sync + 'static {
     fn n_rows(&self) -> usize;
+    /// Bytes of all its rows; 0 if they are not known.
+    fn bytes(&self) -> usize;
     /// The watermark when all its rows before `row_idx` are done and that row is not.
     fn upto(&self, row_idx: usize) -> RowPos;
     /// Rejects of nodes before, which travel along.
@@ -63,6 +59,7 @@ struct Finished {
 struct Report {
     number: u64,
     n_rows: usize,
+    input_per_row: f64,
     nanos: u64,
     outcome: Result<Grain, Exit>,
 }
@@ -92,11 +89,23 @@ pub(super) enum Waiting {
 struct State<I> {
     window: Window<Finished>,
     /// Passed rejects and watermarks of grains that are under way, by number.
-    pending: std::collections::HashMap<u64, (Vec<Arc<RejectRow>>, RowPos, usize)>,
+    pending: std::collections::HashMap<u64, (Vec<Arc<RejectRow>>, RowPos)>,
+    /// Rows of those grains.
+    rows_under_way: usize,
+    /// Bytes of the grains that have ended and wait for others.
     bytes: usize,
-    current: Option<(Arc<I>, usize, Vec<Arc<RejectRow>>)>,
+    current: Option<Current<I>>,
     pace: Pace,
     ended: bool,
+}
+
+/// The chunk that grains are cut from.
+struct Current<I> {
+    input: Arc<I>,
+    /// Its first row that is in no grain yet.
+    start: usize,
+    input_per_row: f64,
+    passed: Vec<Arc<RejectRow>>,
 }
 
 impl<T: Task> Parallel<T> {
@@ -113,6 +122,7 @@ impl<T: Task> Parallel<T> {
         let mut state = State {
             window: Window::new(),
             pending: std::collections::HashMap::new(),
+            rows_under_way: 0,
             bytes: 0,
             current: None,
             pace: Pace::default(),
@@ -138,23 +148,27 @@ impl<T: Task> Parallel<T> {
         }
     }
 
+    /// One grain for each thread always may be under way; more only when it is known what they will give.
     fn has_room(&self, state: &State<T::Input>) -> bool {
         let n_under_way = state.window.len();
-        n_under_way < self.threads
-            || (n_under_way < self.room.window && state.bytes + state.pace.grain_bytes() <= self.room.window_bytes)
+        if n_under_way < self.threads {
+            return true;
+        }
+        let input_per_row = state.current.as_ref().map_or(0.0, |current| current.input_per_row);
+        let bytes = state.bytes + state.pace.bytes_of(state.rows_under_way) + state.pace.grain_bytes(input_per_row);
+        state.pace.is_known() && n_under_way < self.room.window && bytes <= self.room.window_bytes
     }
 
     /// Cuts the next grain off the current chunk and hands it to the pool.
     fn dispatch(&self, state: &mut State<T::Input>, reports: &ChannelSender<Report>) {
-        let Some((input, start, passed)) = state.current.take() else { return };
-        let end = input.n_rows().min(start + state.pace.grain_rows());
+        let Some(Current { input, start, input_per_row, passed }) = state.current.take() else { return };
+        let end = input.n_rows().min(start + state.pace.grain_rows(input_per_row));
         let upto = input.upto(end);
         let number = state.window.begin();
-        let expected_bytes = state.pace.bytes_of(end - start);
-        state.bytes += expected_bytes;
-        state.pending.insert(number, (passed, upto, expected_bytes));
+        state.rows_under_way += end - start;
+        state.pending.insert(number, (passed, upto));
         if end < input.n_rows() {
-            state.current = Some((input.clone(), end, Vec::new()));
+            state.current = Some(Current { input: input.clone(), start: end, input_per_row, passed: Vec::new() });
         }
         let (task, reports, stats) = (self.task.clone(), reports.clone(), self.me.stats.clone());
         self.spawner.spawn(Box::new(move || {
@@ -168,16 +182,19 @@ impl<T: Task> Parallel<T> {
             let nanos = nanos(started.elapsed());
             stats.work.fetch_add(nanos, Ordering::Relaxed);
             // If the stage has ended over another fault, nobody waits for this.
-            let _ = reports.send(Report { number, n_rows: end - start, nanos, outcome });
+            let _ = reports.send(Report { number, n_rows: end - start, input_per_row, nanos, outcome });
         }));
     }
 
     fn finish(&self, state: &mut State<T::Input>, report: Report) -> Step {
         let grain = report.outcome?;
-        let (passed, upto, bytes) = state.pending.remove(&report.number).expect("each grain ends once");
-        let actual = grain.batch.as_ref().map_or(0, Batch::bytes);
-        state.pace.learn(report.n_rows, report.nanos, actual);
-        state.window.finish(report.number, Finished { grain, passed, upto, bytes });
+        let (passed, upto) = state.pending.remove(&report.number).expect("each grain ends once");
+        let bytes = grain.batch.as_ref().map_or(0, Batch::bytes);
+        state.rows_under_way -= report.n_rows;
+        state.bytes += bytes;
+        let Report { number, n_rows, input_per_row, nanos, .. } = report;
+        state.pace.learn(Past { n_rows, nanos, bytes, input_per_row });
+        state.window.finish(number, Finished { grain, passed, upto, bytes });
         Ok(())
     }
 
@@ -216,44 +233,9 @@ impl<T: Task> Parallel<T> {
             let grain = Grain { batch: None, rejects: Vec::new() };
             state.window.pass(Finished { grain, passed, upto, bytes: 0 });
         } else {
-            state.current = Some((Arc::new(input), 0, passed));
+            let input_per_row = input.bytes() as f64 / n_rows as f64;
+            state.current = Some(Current { input: Arc::new(input), start: 0, input_per_row, passed });
         }
         Ok(())
-    }
-}
-
-/// What rows have taken so far, recent ones counting more.
-#[derive(Default)]
-struct Pace {
-    nanos_per_row: f64,
-    bytes_per_row: f64,
-    n_grains: u64,
-}
-
-impl Pace {
-    fn learn(&mut self, n_rows: usize, nanos: u64, bytes: usize) {
-        let weight = if self.n_grains == 0 { 1.0 } else { 0.2 };
-        self.n_grains += 1;
-        let rows = n_rows.max(1) as f64;
-        self.nanos_per_row += weight * (nanos as f64 / rows - self.nanos_per_row);
-        self.bytes_per_row += weight * (bytes as f64 / rows - self.bytes_per_row);
-    }
-
-    /// Before the first grain has ended nothing is known, so grains are single rows.
-    fn grain_rows(&self) -> usize {
-        if self.n_grains == 0 {
-            return 1;
-        }
-        let by_time = GRAIN_NANOS / self.nanos_per_row.max(1.0);
-        let by_bytes = GRAIN_BYTES / self.bytes_per_row.max(1.0);
-        (by_time.min(by_bytes) as usize).clamp(1, GRAIN_ROWS)
-    }
-
-    fn bytes_of(&self, n_rows: usize) -> usize {
-        (self.bytes_per_row * n_rows as f64) as usize
-    }
-
-    fn grain_bytes(&self) -> usize {
-        self.bytes_of(self.grain_rows())
     }
 }

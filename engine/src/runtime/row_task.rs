@@ -16,6 +16,10 @@ impl Chunk for Message {
         Message::n_rows(self)
     }
 
+    fn bytes(&self) -> usize {
+        self.batch.as_ref().map_or(0, Batch::bytes)
+    }
+
     fn upto(&self, row_idx: usize) -> RowPos {
         match &self.batch {
             Some(batch) if row_idx < batch.n_rows() => batch.positions()[row_idx],

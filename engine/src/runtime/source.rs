@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::exit::{Exit, Step};
-use super::parallel::{Chunk, GRAIN_ROWS, Grain, Task};
+use super::pace::GRAIN_ROWS;
+use super::parallel::{Chunk, Grain, Task};
 use super::project::project;
 use super::queue::Sender;
 use super::shared::Me;
@@ -22,6 +23,10 @@ pub(super) struct Listed {
 impl Chunk for Listed {
     fn n_rows(&self) -> usize {
         self.items.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.items.iter().map(|item| item.size_hint as usize).sum()
     }
 
     fn upto(&self, row_idx: usize) -> RowPos {
