@@ -16,15 +16,15 @@ from pathlib import Path
 
 from measure import PHOTOS, median, run, say_where, scratch
 
-ROUNDS = 5
+ROUNDS = 3
 WANTED = 0.9
 BATCH = 8
 
 # Name: width and height of the files, how many, architecture.
 CASES = {
-    "decode-bound": (4000, 3000, 80, "mobilenet_v2"),
-    "balanced": (3200, 2400, 120, "mobilenet_v2"),
-    "model-bound": (256, 192, 160, "resnet18"),
+    "decode-bound": (4000, 3000, 64, "mobilenet_v2"),
+    "balanced": (3200, 2400, 80, "mobilenet_v2"),
+    "model-bound": (256, 192, 96, "resnet18"),
 }
 
 
