@@ -14,16 +14,18 @@ pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mi
     let first_output = sinks.flat_map(|draft| draft.node.writes(base)).next();
     let rejects = rejects(document.run.rejects.as_deref(), &document.name.value, base, first_output.as_deref());
     let rejects_shown = rejects.strip_prefix(base).unwrap_or(&rejects).display().to_string();
-    let rejects = normal(&rejects);
-    let report = document.run.report.as_deref().map(|report| normal(&base.join(report)));
+    let rejects = Written::of(&rejects);
+    let report = document.run.report.as_deref().map(|report| Written::of(&base.join(report)));
     let written: Vec<_> = drafts
         .iter()
         .enumerate()
-        .flat_map(|(node_idx, draft)| draft.node.writes(base).into_iter().map(move |path| (node_idx, normal(&path))))
+        .flat_map(|(node_idx, draft)| {
+            draft.node.writes(base).into_iter().map(move |path| (node_idx, Written::of(&path)))
+        })
         .collect();
     // Reading an output is told with that output.
     let reads_rejects = |reader: &&Draft<'_>| {
-        reader.node.reads(base, &rejects) && !written.iter().any(|(_, path)| reader.node.reads(base, path))
+        reader.node.reads(base, &rejects.named) && !written.iter().any(|(_, path)| reader.node.reads(base, &path.named))
     };
     if let Some(reader) = drafts.iter().find(reads_rejects) {
         let message = format!("`{}` reads the file of rejected rows, `{rejects_shown}`", reader.name);
@@ -51,7 +53,7 @@ pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mi
             let message = format!("`{}` writes the file of rejected rows, `{rejects_shown}`", draft.name);
             mistakes.push(Mistake::at(span, message).label("give it another path, or say `run: {rejects: …}`"));
         }
-        if let Some(reader) = drafts.iter().find(|reader| reader.node.reads(base, path)) {
+        if let Some(reader) = drafts.iter().find(|reader| reader.node.reads(base, &path.named)) {
             let message = format!("`{}` writes a file that `{}` reads", draft.name, reader.name);
             mistakes.push(Mistake::at(span, message).label("give it another path"));
         }
@@ -78,8 +80,33 @@ pub(super) fn rejects(named: Option<&str>, pipeline: &str, base: &Path, first_ou
     }
 }
 
-/// `path` without `.` and `..`, so that equal files compare equal without touching the disk.
-fn normal(path: &Path) -> PathBuf {
+/// A file that is written. Equal where the file is the same one.
+struct Written {
+    /// The path without `.` and `..`.
+    named: PathBuf,
+    /// The same with links to folders followed, as far as the folders exist.
+    real: PathBuf,
+}
+
+impl Written {
+    fn of(path: &Path) -> Self {
+        let named = lexical(path);
+        let existing = named.ancestors().skip(1).find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
+        let real = match existing {
+            Some((folder, real)) => real.join(named.strip_prefix(folder).expect("a path begins with its ancestors")),
+            None => named.clone(),
+        };
+        Written { named, real }
+    }
+}
+
+impl PartialEq for Written {
+    fn eq(&self, other: &Self) -> bool {
+        self.real == other.real
+    }
+}
+
+fn lexical(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
         match component {
@@ -99,7 +126,17 @@ mod tests {
 
     #[test]
     fn equal_files_compare_equal() {
-        assert_eq!(normal(Path::new("a/./b/../out.jsonl")), Path::new("a/out.jsonl"));
-        assert_eq!(normal(Path::new("../x")), Path::new("../x"));
+        assert_eq!(lexical(Path::new("a/./b/../out.jsonl")), Path::new("a/out.jsonl"));
+        assert_eq!(lexical(Path::new("../x")), Path::new("../x"));
+    }
+
+    #[test]
+    fn links_to_folders_are_followed() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::create_dir(folder.path().join("real")).expect("a new folder");
+        std::os::unix::fs::symlink("real", folder.path().join("link")).expect("a new link");
+        let written = |name: &str| Written::of(&folder.path().join(name));
+        assert!(written("link/new/out.jsonl") == written("real/new/out.jsonl"));
+        assert!(written("link/out.jsonl") != written("out.jsonl"));
     }
 }
