@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flowgpu::progress::{
-    AboveBars, NodeLine, Outcome, Output, Progress, RejectGroup, Snapshot, Summary, Terminal,
-    Verdict, for_stderr, summary,
+    AboveBars, NodeLine, Outcome, Output, Progress, RejectGroup, Snapshot, Summary, Terminal, Verdict, for_stderr,
+    summary,
 };
 
 const SECONDS: u64 = 25;
@@ -22,8 +22,7 @@ fn main() -> io::Result<()> {
     writeln!(above, "a line of a log, which stays above the bars")?;
     thread::sleep(Duration::from_secs(SECONDS).saturating_sub(began.elapsed()));
     progress.finish();
-    io::stderr()
-        .write_all(summary::text(&summary_after(began.elapsed()), &Terminal::stderr()).as_bytes())
+    io::stderr().write_all(summary::text(&summary_after(began.elapsed()), &Terminal::stderr()).as_bytes())
 }
 
 fn snapshot_at(elapsed: Duration) -> Snapshot {
@@ -52,31 +51,14 @@ fn nodes(rows: u64) -> Vec<NodeLine> {
         ..NodeLine::default()
     };
     let mut nodes = vec![
-        NodeLine {
-            queue_cap: 0,
-            ..node("photos", "source.files", 0.09, 0.0, 0.88)
-        },
-        NodeLine {
-            queue_len: 8,
-            limits: true,
-            ..node("pixels", "decode.image", 0.97, 0.02, 0.01)
-        },
+        NodeLine { queue_cap: 0, ..node("photos", "source.files", 0.09, 0.0, 0.88) },
+        NodeLine { queue_len: 8, limits: true, ..node("pixels", "decode.image", 0.97, 0.02, 0.01) },
         node("batches", "batch", 0.01, 0.98, 0.0),
     ];
     for device in ["cuda:0", "cuda:1"] {
-        let (device, note) = (
-            Some(device.to_owned()),
-            Some("GPU 61 %  3.1 / 24 GiB".to_owned()),
-        );
+        let (device, note) = (Some(device.to_owned()), Some("GPU 61 %  3.1 / 24 GiB".to_owned()));
         let half = node("scores", "infer", 0.52, 0.46, 0.02);
-        nodes.push(NodeLine {
-            device,
-            note,
-            queue_len: 1,
-            rows: rows / 2,
-            rate: half.rate / 2.0,
-            ..half
-        });
+        nodes.push(NodeLine { device, note, queue_len: 1, rows: rows / 2, rate: half.rate / 2.0, ..half });
     }
     nodes.push(node("labels", "transform.topk", 0.06, 0.94, 0.0));
     nodes.push(node("out", "sink.jsonl", 0.02, 0.98, 0.0));
@@ -85,10 +67,7 @@ fn nodes(rows: u64) -> Vec<NodeLine> {
 
 fn summary_after(elapsed: Duration) -> Summary {
     let total = SECONDS * PER_SECOND;
-    let group = |code: &str, rows| RejectGroup {
-        code: code.to_owned(),
-        rows,
-    };
+    let group = |code: &str, rows| RejectGroup { code: code.to_owned(), rows };
     let output = Output {
         path: "out/labels.jsonl".to_owned(),
         rows: total - 16,

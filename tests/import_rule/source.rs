@@ -32,29 +32,15 @@ impl Source {
     pub fn new(file: &str, text: &str) -> Self {
         let tokens = tokens(text);
         let places = places(&tokens);
-        Self {
-            file: file.into(),
-            tokens,
-            places,
-        }
+        Self { file: file.into(), tokens, places }
     }
 
     /// The module's path in its crate: `engine/src/graph/render/svg.rs` is `[graph, render, svg]`.
     pub fn module(&self) -> Vec<String> {
-        let inside = self
-            .file
-            .split_once("/src/")
-            .or_else(|| self.file.split_once('/'))
-            .map_or("", |(_, inside)| inside);
-        let mut module: Vec<String> = inside
-            .trim_end_matches(".rs")
-            .split('/')
-            .map(String::from)
-            .collect();
-        if module
-            .last()
-            .is_some_and(|last| matches!(last.as_str(), "mod" | "lib" | "main"))
-        {
+        let inside =
+            self.file.split_once("/src/").or_else(|| self.file.split_once('/')).map_or("", |(_, inside)| inside);
+        let mut module: Vec<String> = inside.trim_end_matches(".rs").split('/').map(String::from).collect();
+        if module.last().is_some_and(|last| matches!(last.as_str(), "mod" | "lib" | "main")) {
             module.pop();
         }
         module
@@ -68,10 +54,7 @@ impl Source {
             let after_use = at > 0 && matches!(self.tokens[at - 1].text.as_str(), "use" | "crate");
             let continues = at > 0 && matches!(self.tokens[at - 1].text.as_str(), "::" | ".");
             let starts_path = self.text(at + 1) == "::";
-            if self.tokens[at].is_word()
-                && !continues
-                && (starts_path || (after_use && self.text(at) != "crate"))
-            {
+            if self.tokens[at].is_word() && !continues && (starts_path || (after_use && self.text(at) != "crate")) {
                 let place = self.places[at];
                 let mut found = Vec::new();
                 at = self.read_tree(at, &[], &mut found);
@@ -141,14 +124,8 @@ impl Source {
             }
             rest = &rest[1..];
         }
-        let segments = std::iter::once(String::from("crate"))
-            .chain(module)
-            .chain(rest.iter().cloned())
-            .collect();
-        NamedPath {
-            segments,
-            line: path.line,
-        }
+        let segments = std::iter::once(String::from("crate")).chain(module).chain(rest.iter().cloned()).collect();
+        NamedPath { segments, line: path.line }
     }
 }
 
@@ -161,20 +138,13 @@ fn places(tokens: &[Token]) -> Vec<Place> {
     let mut attribute_end = 0;
     for (at, token) in tokens.iter().enumerate() {
         let here = *open.last().expect("the outermost place is never closed");
-        if at >= attribute_end
-            && token.text == "#"
-            && tokens.get(at + 1).is_some_and(|next| next.text == "[")
-        {
+        if at >= attribute_end && token.text == "#" && tokens.get(at + 1).is_some_and(|next| next.text == "[") {
             attribute_end = closing_bracket(tokens, at + 1);
             let words = &tokens[at + 2..attribute_end];
             let names = |name: &str| words.iter().any(|word| word.text == name);
-            test_ahead |=
-                words.len() == 1 && names("test") || names("cfg") && names("test") && !names("not");
+            test_ahead |= words.len() == 1 && names("test") || names("cfg") && names("test") && !names("not");
         }
-        places.push(Place {
-            is_test: here.is_test || test_ahead,
-            ..here
-        });
+        places.push(Place { is_test: here.is_test || test_ahead, ..here });
         match token.text.as_str() {
             "{" => {
                 let is_module = at >= 2 && tokens[at - 2].text == "mod" && tokens[at - 1].is_word();

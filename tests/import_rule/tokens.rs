@@ -9,18 +9,13 @@ pub struct Token {
 
 impl Token {
     pub fn is_word(&self) -> bool {
-        self.text
-            .starts_with(|first: char| first.is_alphanumeric() || first == '_')
+        self.text.starts_with(|first: char| first.is_alphanumeric() || first == '_')
     }
 }
 
 /// Splits `source`. `::` is one token, every other sign is one character.
 pub fn tokens(source: &str) -> Vec<Token> {
-    let mut lexer = Lexer {
-        rest: source.chars().collect(),
-        at: 0,
-        line: 1,
-    };
+    let mut lexer = Lexer { rest: source.chars().collect(), at: 0, line: 1 };
     let mut tokens = Vec::new();
     loop {
         let line = lexer.line;
@@ -70,11 +65,7 @@ impl Lexer {
             return Some("::".into());
         } else {
             self.bump();
-            return Some(if first.is_whitespace() {
-                String::new()
-            } else {
-                first.to_string()
-            });
+            return Some(if first.is_whitespace() { String::new() } else { first.to_string() });
         }
         Some(String::new())
     }
@@ -148,9 +139,7 @@ impl Lexer {
             ('b' | 'c', 'r') => 2,
             _ => return None,
         };
-        let hashes = (0..)
-            .take_while(|ahead| self.peek(prefix + ahead) == Some('#'))
-            .count();
+        let hashes = (0..).take_while(|ahead| self.peek(prefix + ahead) == Some('#')).count();
         (self.peek(prefix + hashes) == Some('"')).then_some((prefix, hashes))
     }
 

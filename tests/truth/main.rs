@@ -36,8 +36,17 @@ fn reference() -> Value {
     serde_json::from_str(include_str!("../reference.json")).expect("JSON")
 }
 
-/// Every class with its probability, likeliest first, of each photograph; and the class that its name ends with.
-fn classify(arch: &str, weights: &str, options: &str) -> Vec<(String, u64, Vec<(u64, f64)>)> {
+/// What the program says of a photograph.
+struct Classified {
+    /// The file's name, without `.jpg`.
+    name: String,
+    /// The right class, with which the name ends.
+    class: u64,
+    /// Every class with its probability, likeliest first.
+    labels: Vec<(u64, f64)>,
+}
+
+fn classify(arch: &str, weights: &str, options: &str) -> Vec<Classified> {
     let workplace = Workplace::new();
     workplace.write(
         "p.yaml",
@@ -68,7 +77,7 @@ nodes:
         let labels = row["labels"].as_array().expect("labels").iter();
         let labels =
             labels.map(|label| (label["index"].as_u64().expect("an index"), label["score"].as_f64().expect("a score")));
-        (name, class, labels.collect())
+        Classified { name, class, labels: labels.collect() }
     };
     rows.iter().map(read).collect()
 }
@@ -77,7 +86,7 @@ fn check(arch: &str, weights: &str, options: &str, key: &str, tolerance: f64) {
     let reference = reference();
     let key = format!("{arch}/{key}");
     let (mut n_top1, mut n_top5, mut n_compared) = (0_i64, 0_i64, 0);
-    for (name, class, labels) in classify(arch, weights, options) {
+    for Classified { name, class, labels } in classify(arch, weights, options) {
         n_top1 += i64::from(labels[0].0 == class);
         n_top5 += i64::from(labels[..5].iter().any(|(index, _)| *index == class));
         let total: f64 = labels.iter().map(|(_, score)| score).sum();
@@ -142,7 +151,8 @@ nodes:
         workplace.run(&["p.yaml"]).expect(0);
         workplace.rows("out.jsonl")
     };
-    for (row, (name, _, labels)) in from_folder.iter().zip(classify("efficientnet_lite0", LITE0, "")) {
+    for (row, from_file) in from_folder.iter().zip(classify("efficientnet_lite0", LITE0, "")) {
+        let Classified { name, labels, .. } = from_file;
         let best = &row["labels"][0];
         assert_eq!(best["index"].as_u64(), Some(labels[0].0), "{name}");
         assert!(

@@ -4,7 +4,8 @@ use super::graph::{Graph, GraphNode, Written};
 use super::reject_schema;
 use super::render::{EdgeKind, Origin, Picture, PictureEdge, PictureNode, Role as Colour};
 use crate::config::Port;
-use crate::node::Role;
+use crate::data::{ColumnType, Dim, Field, Role as Column, Schema};
+use crate::node::{From, Role};
 
 impl Graph {
     /// What the renderings draw. Secrets are made unreadable.
@@ -13,8 +14,8 @@ impl Graph {
         let edges = self.nodes.iter().flat_map(|node| {
             node.inputs.iter().map(|edge| {
                 let (label, carries) = match edge.port {
-                    Port::Rows => (columns(self.nodes[edge.from].output.fields.iter()), EdgeKind::Rows),
-                    Port::Rejects => (columns(reject_schema(edge.from).fields.iter()), EdgeKind::Rejects),
+                    Port::Rows => (travelling(&self.nodes[edge.from].output), EdgeKind::Rows),
+                    Port::Rejects => (travelling(&reject_schema(edge.from)), EdgeKind::Rejects),
                 };
                 PictureEdge {
                     from: self.nodes[edge.from].name.clone(),
@@ -28,21 +29,16 @@ impl Graph {
     }
 
     fn picture_node(&self, node: &GraphNode) -> PictureNode {
-        let made = node.output.fields.iter().filter(|field| {
-            node.kind.role() == Role::Batch
-                || node.source.is_some()
-                || node
-                    .spec
-                    .outputs
-                    .iter()
-                    .any(|output| output.field == **field && output.from == crate::node::From::New)
-        });
+        let columns = match node.kind.role() {
+            Role::Batch => node.output.fields.iter().filter_map(|field| batched(field, node.output.batch)).collect(),
+            _ => columns(node.output.fields.iter().filter(|field| node.source.is_some() || is_made(node, field))),
+        };
         PictureNode {
             name: node.name.clone(),
             kind: node.kind.name().to_owned(),
             role: colour(node.kind.role()),
             detail: self.redact(&node.spec.detail),
-            columns: columns(made),
+            columns,
             origin: match node.written {
                 Written::Explicit => Origin::Written,
                 Written::Implicit => Origin::Inserted,
@@ -52,7 +48,25 @@ impl Graph {
     }
 }
 
-fn columns<'a>(fields: impl Iterator<Item = &'a crate::data::Field>) -> Vec<String> {
+fn is_made(node: &GraphNode, field: &Field) -> bool {
+    node.spec.outputs.iter().any(|output| output.field == *field && output.from == From::New)
+}
+
+/// What a batch makes of a tensor column: `image u8 [32,224,224,3]`.
+fn batched(field: &Field, rows: Option<usize>) -> Option<String> {
+    let ColumnType::Tensor { dtype, shape } = &field.ty else { return None };
+    let shape = std::iter::once(Dim::Fixed(rows?)).chain(shape.iter().copied()).collect();
+    Some(format!("{} {}", field.name, ColumnType::Tensor { dtype: *dtype, shape }))
+}
+
+/// The columns that matter on an edge: all but those that sinks write only when they are named, and payloads.
+fn travelling(schema: &Schema) -> Vec<String> {
+    let matters = |field: &&Field| field.role != Column::Auxiliary || field.ty == ColumnType::Bytes;
+    let fields = schema.fields.iter().filter(matters);
+    fields.map(|field| batched(field, schema.batch).unwrap_or_else(|| format!("{} {}", field.name, field.ty))).collect()
+}
+
+fn columns<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<String> {
     fields.map(|field| format!("{} {}", field.name, field.ty)).collect()
 }
 

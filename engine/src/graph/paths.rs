@@ -15,11 +15,21 @@ pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mi
     let rejects = rejects(document.run.rejects.as_deref(), &document.name.value, base, first_output.as_deref());
     let rejects_shown = rejects.strip_prefix(base).unwrap_or(&rejects).display().to_string();
     let rejects = normal(&rejects);
+    let report = document.run.report.as_deref().map(|report| normal(&base.join(report)));
     let written: Vec<_> = drafts
         .iter()
         .enumerate()
         .flat_map(|(node_idx, draft)| draft.node.writes(base).into_iter().map(move |path| (node_idx, normal(&path))))
         .collect();
+    // Reading an output is told with that output.
+    let reads_rejects = |reader: &&Draft<'_>| {
+        reader.node.reads(base, &rejects) && !written.iter().any(|(_, path)| reader.node.reads(base, path))
+    };
+    if let Some(reader) = drafts.iter().find(reads_rejects) {
+        let message = format!("`{}` reads the file of rejected rows, `{rejects_shown}`", reader.name);
+        let mistake = Mistake::at(reader.decl.span_of(&["path"]), message);
+        mistakes.push(mistake.label("read other files, or say `run: {rejects: …}`"));
+    }
     for (position, (node_idx, path)) in written.iter().enumerate() {
         let draft = &drafts[*node_idx];
         let span = draft.decl.span_of(&["path"]);
@@ -32,6 +42,10 @@ pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mi
                     .label("give it another path")
                     .also(drafts[*other].decl.span_of(&["path"]), "written here too"),
             );
+        }
+        if Some(path) == report.as_ref() {
+            let message = format!("`{}` writes the file that `run` names for its report", draft.name);
+            mistakes.push(Mistake::at(span, message).label("give it another path"));
         }
         if *path == rejects {
             let message = format!("`{}` writes the file of rejected rows, `{rejects_shown}`", draft.name);

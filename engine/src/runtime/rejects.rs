@@ -17,6 +17,8 @@ use crate::node::Fault;
 /// position, so that the file is in order.
 pub(super) struct RejectLog {
     path: PathBuf,
+    /// Whether the path is a pipe or a device: it has no temporary name, and is never replaced or removed.
+    is_direct: bool,
     limit: Option<Limit>,
     state: Mutex<State>,
 }
@@ -51,7 +53,8 @@ impl RejectLog {
             by_node: BTreeMap::new(),
             n_written: 0,
         };
-        RejectLog { path, limit, state: Mutex::new(state) }
+        let is_direct = fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        RejectLog { path, is_direct, limit, state: Mutex::new(state) }
     }
 
     /// Sink number `sink` has passed `upto`, and these rejects have reached it.
@@ -121,7 +124,7 @@ impl RejectLog {
         let partial = self.partial();
         if let Some(file) = &mut state.file {
             file.flush()
-                .and_then(|()| file.get_ref().sync_all())
+                .and_then(|()| if self.is_direct { Ok(()) } else { file.get_ref().sync_all() })
                 .map_err(|error| Fault::io("write", &partial, &error))?;
         }
         self.check_limit(state.n_written, Some(total))?;
@@ -137,6 +140,9 @@ impl RejectLog {
     /// Gives the file its final name; without rejects there is none, and an older one goes.
     pub(super) fn publish(&self) -> Result<Option<PathBuf>, Fault> {
         let state = self.lock();
+        if self.is_direct {
+            return Ok(state.file.as_ref().map(|_| self.path.clone()));
+        }
         if state.file.is_none() {
             if self.path.exists() {
                 fs::remove_file(&self.path).map_err(|error| Fault::io("remove the old", &self.path, &error))?;
@@ -151,13 +157,16 @@ impl RejectLog {
 
     /// The temporary name.
     pub(super) fn partial(&self) -> PathBuf {
+        if self.is_direct {
+            return self.path.clone();
+        }
         let name = self.path.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
         self.path.with_file_name(format!(".{name}.partial"))
     }
 
     /// The temporary name, if something lies under it.
     pub(super) fn unfinished(&self) -> Option<PathBuf> {
-        self.lock().file.is_some().then(|| self.partial())
+        (!self.is_direct && self.lock().file.is_some()).then(|| self.partial())
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

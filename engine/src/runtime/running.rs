@@ -312,6 +312,7 @@ impl Start {
 /// Tells all others of a stage that failed.
 fn record(shared: &Shared, node_idx: usize, exit: Exit) {
     let node = &shared.graph.nodes[node_idx].name;
+    tracing::debug!(node, ?exit, "stage ended");
     match exit {
         Exit::Finished | Exit::Cancelled | Exit::DownstreamClosed => {}
         Exit::Faulted(fault) => shared.fail(fault.in_node(node)),

@@ -88,6 +88,7 @@ impl Me {
             return Err(Fault::transient(message).help("leave out `on_error: fail` to go on without such rows"));
         }
         self.stats.rejects.fetch_add(1, Ordering::Relaxed);
+        tracing::trace!(node = node.name, uri, code = reject.code, message, "rejected");
         let name = node.name.clone();
         Ok(Arc::new(RejectRow { pos, node_index: self.node_idx, id, uri, node: name, code: reject.code, message }))
     }

@@ -39,7 +39,7 @@ pub struct Infer {
     model: ModelRef,
     /// Where it runs. `auto` takes a GPU if there is one and this build can use it.
     device: Option<Devices>,
-    /// The type of weights and arithmetic. f16 and bf16 take half the memory.
+    /// The type of the weights. On the CPU they are rounded to it and the arithmetic stays f32.
     #[serde(default)]
     dtype: Precision,
     /// From bytes x to the model's numbers: `imagenet` (x/255 − mean)/std, `tf127` (x − 127)/128, `half` (x/255 − 0.5)/0.5,

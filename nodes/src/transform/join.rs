@@ -50,7 +50,7 @@ impl NodeKind for Join {
                 }
             }
         }
-        Ok(NodeSpec { outputs, batch: None, detail: cx.input_names.join(", ") })
+        Ok(NodeSpec { outputs, batch: None, detail: "row by row".to_owned() })
     }
 
     fn build(&self, _cx: &BuildCx<'_>) -> Result<Stage, Fault> {
