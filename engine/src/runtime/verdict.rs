@@ -1,5 +1,6 @@
 //! What limited the run.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::stats::{RunStats, Shares};
@@ -24,12 +25,18 @@ pub struct Verdict {
 
 impl Verdict {
     /// The node that waited least, for input or for room: the others waited for it. Of several the last, because a node
-    /// behind a bottleneck starves and one before it is blocked.
+    /// behind a bottleneck starves and one before it is blocked. Nodes that share a pool also wait for its threads, which
+    /// looks like work from outside: of those it is the one that has used the threads most.
     pub fn of(graph: &Graph, stats: &RunStats, elapsed: Duration) -> Option<Verdict> {
         let busy = |node_idx: usize| stats.nodes[node_idx].shares(elapsed).busy;
+        let work = |node_idx: usize| stats.nodes[node_idx].work.load(Ordering::Relaxed);
         let candidates =
             graph.order.iter().copied().filter(|&node_idx| graph.nodes[node_idx].kind.role() != Role::Batch);
-        let node_idx = candidates.max_by(|&a, &b| busy(a).total_cmp(&busy(b)))?;
+        let busiest = candidates.max_by(|&a, &b| busy(a).total_cmp(&busy(b)))?;
+        let pool = pool(graph, busiest);
+        let sharers =
+            graph.order.iter().copied().filter(|&node_idx| pool.is_some() && self::pool(graph, node_idx) == pool);
+        let node_idx = sharers.max_by_key(|&node_idx| work(node_idx)).unwrap_or(busiest);
         let node = &graph.nodes[node_idx];
         Some(Verdict {
             node_idx,
@@ -38,6 +45,15 @@ impl Verdict {
             shares: stats.nodes[node_idx].shares(elapsed),
             hint: hint(node.kind.role()).to_owned(),
         })
+    }
+}
+
+/// The pool of computing threads that a node shares with others.
+fn pool(graph: &Graph, node_idx: usize) -> Option<&'static str> {
+    match graph.nodes[node_idx].kind.role() {
+        Role::Decode | Role::Transform => Some("rows"),
+        Role::Infer => Some("model"),
+        Role::Source | Role::Batch | Role::Sink => None,
     }
 }
 
