@@ -102,6 +102,26 @@ nodes:
 }
 
 #[test]
+fn a_row_rejected_on_both_branches_of_a_union_is_one_reject_wherever_batches_end() {
+    let yaml = "
+name: random
+nodes:
+  rows: {kind: source.synthetic, with: {rows: {count: 50}}}
+  a: {kind: transform.test_delay, from: rows, with: {micros: 100}}
+  b: {kind: transform.test_delay, from: rows, with: {micros: 300}}
+  batches: {kind: batch, from: [a, b], with: {size: 3}}
+  bad: {kind: transform.test_reject, with: {share: 1.0}, queue: 1}
+  out: {kind: sink.jsonl, with: {path: out.jsonl}}
+";
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    assert_eq!(run(yaml, folder.path()).exit_code, 3);
+    let rejects: Vec<_> =
+        lines(&folder.path().join("random.rejects.jsonl")).iter().map(|row| text(row, "uri")).collect();
+    let expected: Vec<_> = (0..50).map(|index| format!("synthetic/{index}")).collect();
+    assert_eq!(rejects, expected);
+}
+
+#[test]
 fn a_fault_ends_the_run_without_outputs_and_names_its_node() {
     for (how, exit_code) in [("transient", 1), ("permanent", 2), ("bug", 1), ("panic", 1)] {
         let yaml = format!(

@@ -1,5 +1,6 @@
 //! Nodes that keep rows back: one thread, in order.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -12,7 +13,7 @@ use super::project::project;
 use super::queue::Receiver;
 use super::shared::Me;
 use super::stats::NodeStats;
-use crate::data::{Batch, RowPos};
+use crate::data::{Batch, RejectRow, RowPos};
 use crate::node::Fold;
 
 /// A stage that folds.
@@ -66,27 +67,24 @@ impl Folding {
             self.fold.push(batch, &mut out)?;
         }
         NodeStats::add_time(&self.me.stats.work, start);
-        let mut passed = message.rejects;
-        for batch in out {
-            self.emit(batch, std::mem::take(&mut passed), message.upto)?;
-        }
-        let upto = self.fold.held().map_or(message.upto, |held| held.min(message.upto));
-        self.outlets.emit(None, passed, Vec::new(), upto)
+        self.emit(out, message.rejects, message.upto)
     }
 
     fn flush(&mut self, seen: RowPos) -> Step {
         let mut out = Vec::new();
         self.fold.flush(&mut out)?;
-        for batch in out {
-            self.emit(batch, Vec::new(), seen)?;
-        }
-        self.outlets.emit(None, Vec::new(), Vec::new(), seen)
+        self.emit(out, Vec::new(), seen)
     }
 
-    /// The watermark after a batch is just behind its last row, or as far as the input if nothing is held.
-    fn emit(&mut self, batch: Batch, passed: Vec<std::sync::Arc<crate::data::RejectRow>>, seen: RowPos) -> Step {
-        let batch = project(&self.me.node().spec, &[&batch], Vec::new());
-        let upto = batch.positions().last().map_or(seen, |last| last.next()).min(seen);
-        self.outlets.emit(Some(batch), passed, Vec::new(), upto)
+    /// Sends batches, each with the position of the first row that is not sent yet as watermark: in a union one position
+    /// comes several times, so the one behind the last row sent would be too far.
+    fn emit(&mut self, out: Vec<Batch>, mut passed: Vec<Arc<RejectRow>>, seen: RowPos) -> Step {
+        let after_all = self.fold.held().map_or(seen, |held| held.min(seen));
+        let firsts: Vec<_> = out.iter().skip(1).map(|batch| batch.positions()[0].min(seen)).collect();
+        for (batch, upto) in out.into_iter().zip(firsts.into_iter().chain([after_all])) {
+            let batch = project(&self.me.node().spec, &[&batch], Vec::new());
+            self.outlets.emit(Some(batch), std::mem::take(&mut passed), Vec::new(), upto)?;
+        }
+        self.outlets.emit(None, passed, Vec::new(), after_all)
     }
 }

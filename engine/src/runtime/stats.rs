@@ -33,6 +33,15 @@ impl NodeStats {
         counter.fetch_add(nanos(start.elapsed()), Ordering::Relaxed);
     }
 
+    /// The part of the whole run in which the node was at work: a node that ended early was not, from then on.
+    pub(super) fn busy_part(&self, elapsed: Duration) -> f64 {
+        let lifetime = match self.lifetime.load(Ordering::Relaxed) {
+            0 => nanos(elapsed),
+            ended => ended,
+        };
+        self.shares(elapsed).busy * lifetime as f64 / nanos(elapsed).max(1) as f64
+    }
+
     /// How the node spent its time, given how long the run has taken so far.
     pub fn shares(&self, elapsed: Duration) -> Shares {
         let lifetime = match self.lifetime.load(Ordering::Relaxed) {

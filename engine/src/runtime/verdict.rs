@@ -28,7 +28,7 @@ impl Verdict {
     /// behind a bottleneck starves and one before it is blocked. Nodes that share a pool also wait for its threads, which
     /// looks like work from outside: of those it is the one that has used the threads most.
     pub fn of(graph: &Graph, stats: &RunStats, elapsed: Duration) -> Option<Verdict> {
-        let busy = |node_idx: usize| stats.nodes[node_idx].shares(elapsed).busy;
+        let busy = |node_idx: usize| stats.nodes[node_idx].busy_part(elapsed);
         let work = |node_idx: usize| stats.nodes[node_idx].work.load(Ordering::Relaxed);
         let candidates =
             graph.order.iter().copied().filter(|&node_idx| graph.nodes[node_idx].kind.role() != Role::Batch);
