@@ -4,7 +4,6 @@ pub mod batch;
 pub mod decode;
 pub mod infer;
 pub mod models;
-mod path;
 pub mod sink;
 pub mod source;
 #[cfg(feature = "testing")]

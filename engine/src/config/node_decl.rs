@@ -3,8 +3,6 @@
 use std::fmt;
 use std::num::NonZeroUsize;
 
-use serde::de::DeserializeOwned;
-
 use super::tree::{Tree, Value};
 use super::{Mistake, Span, Spanned};
 
@@ -71,12 +69,10 @@ impl NodeDecl {
         self.walk(path).0
     }
 
-    /// The options as the kind's own type. Enums with values may be written as maps, `{arch: …}`.
-    pub fn options<T: DeserializeOwned>(&self) -> Result<T, Mistake> {
-        serde_yaml::with::singleton_map_recursive::deserialize(self.with.clone()).map_err(|error| {
-            let message = format!("the options of `{}` do not fit together: {error}", self.name.value);
-            Mistake::at(self.key_span_of(&[]), message)
-        })
+    /// The options passed the schema, and the kind refused them all the same.
+    pub fn misfit(&self, error: &str) -> Mistake {
+        let message = format!("the options of `{}` do not fit together: {error}", self.name.value);
+        Mistake::at(self.key_span_of(&[]), message)
     }
 
     fn walk(&self, path: &[&str]) -> (Span, Span) {

@@ -196,18 +196,7 @@ impl<'a> RowMut<'a> {
 
 /// A column of the rows `indices` of `column`.
 pub(super) fn take(column: &Column, indices: &[usize]) -> Column {
-    let mut builder = match column {
-        Column::Text(_) => ColumnBuilder::new(&ColumnType::Text),
-        Column::Bytes(_) => ColumnBuilder::new(&ColumnType::Bytes),
-        Column::Int(_) => ColumnBuilder::new(&ColumnType::Int),
-        Column::Float(_) => ColumnBuilder::new(&ColumnType::Float),
-        Column::Dense(_) | Column::Ragged(_) => ColumnBuilder::Tensor(Vec::new()),
-        Column::List(list) => {
-            let names = list.fields().map(|(name, _)| Arc::from(name)).collect();
-            let items = list.fields().map(|(_, column)| empty_like(column)).collect();
-            ColumnBuilder::List(names, items, Vec::new())
-        }
-    };
+    let mut builder = empty_like(column);
     indices.iter().for_each(|&row_idx| builder.push_from(column, row_idx));
     builder.finish()
 }

@@ -37,8 +37,7 @@ impl<'a> Kinds<'a> {
                 Ok(node) => Some((kind, Arc::from(node))),
                 Err(_) if is_told => None,
                 Err(error) => {
-                    let message = format!("the options of `{}` do not fit together: {error}", decl.name.value);
-                    mistakes.push(Mistake::at(decl.key_span_of(&[]), message));
+                    mistakes.push(decl.misfit(&error));
                     None
                 }
             }

@@ -2,7 +2,7 @@
 
 use super::graph::{Graph, GraphNode, Written};
 use super::reject_schema;
-use super::render::{EdgeKind, Origin, Picture, PictureEdge, PictureNode, Role as Colour};
+use super::render::{EdgeKind, Origin, Picture, PictureEdge, PictureNode};
 use crate::config::Port;
 use crate::data::{ColumnType, Dim, Field, Role as Column, Schema};
 use crate::node::{From, Role};
@@ -36,7 +36,7 @@ impl Graph {
         PictureNode {
             name: node.name.clone(),
             kind: node.kind.name().to_owned(),
-            role: colour(node.kind.role()),
+            role: node.kind.role(),
             detail: self.redact(&node.spec.detail),
             columns,
             origin: match node.written {
@@ -68,15 +68,4 @@ fn travelling(schema: &Schema) -> Vec<String> {
 
 fn columns<'a>(fields: impl Iterator<Item = &'a Field>) -> Vec<String> {
     fields.map(|field| format!("{} {}", field.name, field.ty)).collect()
-}
-
-fn colour(role: Role) -> Colour {
-    match role {
-        Role::Source => Colour::Source,
-        Role::Decode => Colour::Decode,
-        Role::Batch => Colour::Batch,
-        Role::Infer => Colour::Infer,
-        Role::Transform => Colour::Transform,
-        Role::Sink => Colour::Sink,
-    }
 }

@@ -1,10 +1,10 @@
 //! Files that nodes write: no two on one, none that another node reads.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use super::compile::Draft;
 use crate::config::{Document, Mistake, Mistakes};
-use crate::node::Role;
+use crate::node::{Role, normalised};
 
 /// Checks the paths of all nodes against each other.
 pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mistakes) {
@@ -90,7 +90,7 @@ struct Written {
 
 impl Written {
     fn of(path: &Path) -> Self {
-        let named = lexical(path);
+        let named = normalised(path);
         let existing = named.ancestors().skip(1).find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
         let real = match existing {
             Some((folder, real)) => real.join(named.strip_prefix(folder).expect("a path begins with its ancestors")),
@@ -106,28 +106,14 @@ impl PartialEq for Written {
     }
 }
 
-fn lexical(path: &Path) -> PathBuf {
-    let mut normal = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir if matches!(normal.components().next_back(), Some(Component::Normal(_))) => {
-                normal.pop();
-            }
-            _ => normal.push(component),
-        }
-    }
-    normal
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn equal_files_compare_equal() {
-        assert_eq!(lexical(Path::new("a/./b/../out.jsonl")), Path::new("a/out.jsonl"));
-        assert_eq!(lexical(Path::new("../x")), Path::new("../x"));
+        assert_eq!(normalised(Path::new("a/./b/../out.jsonl")), Path::new("a/out.jsonl"));
+        assert_eq!(normalised(Path::new("../x")), Path::new("../x"));
     }
 
     #[test]

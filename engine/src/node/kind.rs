@@ -27,6 +27,9 @@ pub enum Role {
 }
 
 impl Role {
+    /// All roles, in the order of a pipeline.
+    pub const ALL: [Role; 6] = [Role::Source, Role::Decode, Role::Batch, Role::Infer, Role::Transform, Role::Sink];
+
     /// The role of a kind by its name, `None` if the name has none.
     pub fn of(kind: &str) -> Option<Role> {
         Some(match kind.split('.').next()? {

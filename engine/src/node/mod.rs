@@ -11,6 +11,7 @@ mod fault;
 pub mod harness;
 mod kind;
 mod model;
+mod path;
 mod registry;
 mod spec;
 mod stage;
@@ -20,6 +21,7 @@ pub use context::{BuildCx, SpecCx};
 pub use fault::{Fault, FaultKind};
 pub use kind::{Advice, NodeKind, Role};
 pub use model::{LoadModel, Model, ModelError};
+pub use path::normalised;
 pub use registry::{Kind, KindRef, Node, Registry};
 pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};
 pub use stage::{

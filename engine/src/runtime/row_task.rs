@@ -59,7 +59,9 @@ impl Task for RowTask {
         let Some(map) = &self.map else {
             return Ok(Grain { batch: Some(project(&self.me.node().spec, &[&rows], Vec::new())), rejects: Vec::new() });
         };
-        let mapped = map_rows(&rows, &self.new_types, &*self.alloc, |row_idx, out| map.map_row(rows.row(row_idx), out));
+        let mapped = map_rows(rows.n_rows(), "the code for this row", &self.new_types, &*self.alloc, |row_idx, out| {
+            map.map_row(rows.row(row_idx), out)
+        });
         let rejects =
             mapped.rejects.into_iter().map(|(row_idx, reject)| self.me.reject(&self.names, &rows, row_idx, reject));
         let rejects = rejects.collect::<Result<Vec<_>, _>>()?;
@@ -75,23 +77,22 @@ pub(super) struct Mapped {
     pub(super) rejects: Vec<(usize, Reject)>,
 }
 
-/// Makes the new columns of `rows` one row at a time. A row that fails or panics leaves nothing behind.
+/// Makes the new columns of rows one row at a time. A row that fails or panics leaves nothing behind; `what` is said to
+/// have panicked then.
 pub(super) fn map_rows(
-    rows: &Batch,
+    n_rows: usize,
+    what: &str,
     new_types: &[ColumnType],
     alloc: &dyn Alloc,
     mut map: impl FnMut(usize, &mut RowMut<'_>) -> Result<(), Reject>,
 ) -> Mapped {
     let mut builders: Vec<_> = new_types.iter().map(ColumnBuilder::new).collect();
-    let (mut passed, mut rejects) = (Vec::with_capacity(rows.n_rows()), Vec::new());
-    for row_idx in 0..rows.n_rows() {
+    let (mut passed, mut rejects) = (Vec::with_capacity(n_rows), Vec::new());
+    for row_idx in 0..n_rows {
         let mut out = RowMut::new(&mut builders, alloc);
         let outcome = catch_unwind(AssertUnwindSafe(|| map(row_idx, &mut out)));
         let outcome = outcome.unwrap_or_else(|panic| {
-            Err(Reject::new(
-                code::PANIC,
-                format!("the code for this row panicked: {}", crate::worker::panic_text(&*panic)),
-            ))
+            Err(Reject::new(code::PANIC, format!("{what} panicked: {}", crate::worker::panic_text(&*panic))))
         });
         match outcome {
             Ok(()) => {

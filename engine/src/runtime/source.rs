@@ -1,7 +1,6 @@
 //! Sources: a thread that lists, and fetches as parallel work.
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,8 +9,9 @@ use super::pace::GRAIN_ROWS;
 use super::parallel::{Chunk, Grain, Task};
 use super::project::project;
 use super::queue::Sender;
+use super::row_task::map_rows;
 use super::shared::Me;
-use crate::data::{Alloc, Batch, ColumnBuilder, ColumnType, Reject, RejectRow, RowMut, RowPos, code};
+use crate::data::{Alloc, Batch, ColumnType, RejectRow, RowPos};
 use crate::node::{Fault, Fetch, Item, List};
 
 /// Items that a source has listed, one after the other.
@@ -105,31 +105,24 @@ impl Task for FetchTask {
     type Input = Listed;
 
     fn run(&self, input: &Listed, range: Range<usize>) -> Result<Grain, Fault> {
-        let mut builders: Vec<_> = self.types.iter().map(ColumnBuilder::new).collect();
-        let (mut positions, mut rejects) = (Vec::with_capacity(range.len()), Vec::new());
-        for row_idx in range {
-            let (pos, item) = (input.upto(row_idx), &input.items[row_idx]);
-            let id = item.id.as_deref().unwrap_or(&item.uri);
-            let mut out = RowMut::new(&mut builders, &*self.alloc);
+        let (start, n_rows) = (range.start, range.len());
+        let row = |row_idx: usize| {
+            let item = &input.items[start + row_idx];
+            (input.upto(start + row_idx), item, item.id.as_deref().unwrap_or(&item.uri))
+        };
+        let mapped = map_rows(n_rows, "reading this", &self.types, &*self.alloc, |row_idx, out| {
+            let (pos, item, id) = row(row_idx);
             out.text(0, id);
             out.text(1, &item.uri);
-            let fetched = catch_unwind(AssertUnwindSafe(|| self.fetch.fetch(pos.index, item, &mut out)));
-            let fetched = fetched.unwrap_or_else(|panic| {
-                Err(Reject::new(code::PANIC, format!("reading this panicked: {}", crate::worker::panic_text(&*panic))))
-            });
-            match fetched {
-                Ok(()) => {
-                    positions.push(pos);
-                    assert!(out.is_complete(positions.len()), "the source left out or repeated a column");
-                }
-                Err(reject) => {
-                    builders.iter_mut().for_each(|builder| builder.truncate(positions.len()));
-                    rejects.push(self.me.reject_row(pos, id.to_owned(), item.uri.clone(), reject)?);
-                }
-            }
-        }
-        let columns = builders.into_iter().map(ColumnBuilder::finish).collect();
+            self.fetch.fetch(pos.index, item, out)
+        });
+        let rejects = mapped.rejects.into_iter().map(|(row_idx, reject)| {
+            let (pos, item, id) = row(row_idx);
+            self.me.reject_row(pos, id.to_owned(), item.uri.clone(), reject)
+        });
+        let rejects = rejects.collect::<Result<Vec<_>, _>>()?;
+        let positions = mapped.passed.into_iter().map(|row_idx| row(row_idx).0).collect();
         let empty = Batch::new(positions, Vec::new());
-        Ok(Grain { batch: Some(project(&self.me.node().spec, &[&empty], columns)), rejects })
+        Ok(Grain { batch: Some(project(&self.me.node().spec, &[&empty], mapped.columns)), rejects })
     }
 }

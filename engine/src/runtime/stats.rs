@@ -33,21 +33,22 @@ impl NodeStats {
         counter.fetch_add(nanos(start.elapsed()), Ordering::Relaxed);
     }
 
-    /// The part of the whole run in which the node was at work: a node that ended early was not, from then on.
-    pub(super) fn busy_part(&self, elapsed: Duration) -> f64 {
-        let lifetime = match self.lifetime.load(Ordering::Relaxed) {
+    /// Nanoseconds of the node's life so far.
+    fn lived(&self, elapsed: Duration) -> u64 {
+        match self.lifetime.load(Ordering::Relaxed) {
             0 => nanos(elapsed),
             ended => ended,
-        };
-        self.shares(elapsed).busy * lifetime as f64 / nanos(elapsed).max(1) as f64
+        }
+    }
+
+    /// The part of the whole run in which the node was at work: a node that ended early was not, from then on.
+    pub(super) fn busy_part(&self, elapsed: Duration) -> f64 {
+        self.shares(elapsed).busy * self.lived(elapsed) as f64 / nanos(elapsed).max(1) as f64
     }
 
     /// How the node spent its time, given how long the run has taken so far.
     pub fn shares(&self, elapsed: Duration) -> Shares {
-        let lifetime = match self.lifetime.load(Ordering::Relaxed) {
-            0 => nanos(elapsed),
-            ended => ended,
-        };
+        let lifetime = self.lived(elapsed);
         let part = |counter: &AtomicU64| counter.load(Ordering::Relaxed) as f64 / lifetime.max(1) as f64;
         let (starved, blocked) = (part(&self.starved).min(1.0), part(&self.blocked).min(1.0));
         Shares { busy: (1.0 - starved - blocked).max(0.0), starved, blocked }

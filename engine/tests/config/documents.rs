@@ -27,7 +27,8 @@ nodes:
 "#;
 
 fn options<T: serde::de::DeserializeOwned>(document: &Document, node: &str) -> T {
-    document.node(node).expect("the node").options().expect("its options")
+    let with = document.node(node).expect("the node").with.clone();
+    serde_yaml::with::singleton_map_recursive::deserialize(with).expect("its options")
 }
 
 #[test]

@@ -3,14 +3,15 @@
 use std::path::{Path, PathBuf};
 
 use engine::data::{Batch, RowPos};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage};
+use engine::node::{
+    BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage, normalised,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::columns::chosen;
 use super::json::{write_text, write_value};
 use super::partial::{Partial, STDOUT};
-use crate::path::normalised;
 
 /// Writes one JSON object a row, one a line, keys in the order of the columns.
 ///

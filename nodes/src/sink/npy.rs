@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use bytemuck::cast_slice;
 use engine::data::{Batch, Column, DType, Field, Role, RowPos, Schema, TensorRef};
 use engine::node::{
-    BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage, find_column,
+    BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage, find_column, normalised,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -13,7 +13,6 @@ use serde::Deserialize;
 use super::json::write_text;
 use super::npy_header::{header, written_as};
 use super::partial::{Partial, STDOUT};
-use crate::path::normalised;
 
 /// Writes one column of tensors as one array with the rows as its first dimension, for `numpy.load`, and the rows' ids
 /// beside it.

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::node::{BuildCx, Cancel, Fault, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage};
+use engine::node::{
+    BuildCx, Cancel, Fault, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage, normalised,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -11,7 +13,6 @@ use super::columns::bytes_source;
 use super::files_fetch::ReadFile;
 use super::files_glob::Glob;
 use super::files_walk::Walk;
-use crate::path::normalised;
 use engine::config::Size;
 
 /// The default of `max_file_bytes`.

@@ -210,7 +210,7 @@ fn has_extension(part: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::normalised;
+    use engine::node::normalised;
 
     fn matches(glob: &str, path: &str) -> bool {
         let glob = Glob::parse(glob).unwrap();

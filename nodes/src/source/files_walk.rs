@@ -12,10 +12,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use engine::node::{Cancel, Item};
+use engine::node::{Cancel, Item, normalised};
 
 use super::files_glob::{Glob, Places};
-use crate::path::normalised;
 
 /// A walk over all that a list of globs matches, in the order of the list, each path once.
 pub(super) struct Walk {

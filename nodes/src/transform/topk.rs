@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use engine::data::{ColumnType, Field, Reject, Role, RowMut, RowRef, code};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column};
+use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column, normalised};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -118,7 +118,7 @@ impl NodeKind for TopK {
 
     fn reads(&self, base: &std::path::Path, path: &std::path::Path) -> bool {
         let file = self.labels.as_ref().filter(|labels| *labels != labels::IMAGENET1K_NAME);
-        file.is_some_and(|file| crate::path::normalised(&base.join(file)) == crate::path::normalised(path))
+        file.is_some_and(|file| normalised(&base.join(file)) == normalised(path))
     }
 }
 

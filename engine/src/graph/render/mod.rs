@@ -3,7 +3,7 @@
 //! Everything starts from a [`Picture`], a plain value of names, texts and figures; each rendering is a pure function
 //! of it, one file each, and one line in [`RENDERINGS`]. The same picture always gives the same bytes.
 //!
-//! Nothing here knows where a picture comes from: no graph library, no node, no run. Every text in a picture is taken
+//! Nothing here knows where a picture comes from: no graph library, no kind, no run. Every text in a picture is taken
 //! as hostile: a name may hold quotes, markup, line ends or terminal escapes, and each rendering is valid and harmless
 //! all the same.
 

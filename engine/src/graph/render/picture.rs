@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+pub use crate::node::Role;
+
 /// A graph as its reader sees it.
 ///
 /// Nodes are in the order in which they were written; edges name their ends. An edge whose end is no node of the
@@ -33,24 +35,6 @@ pub struct PictureNode {
     pub origin: Origin,
     /// Figures of a run, if there was one.
     pub live: Option<Live>,
-}
-
-/// What a node is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// Lists and fetches.
-    Source,
-    /// Turns bytes into values.
-    Decode,
-    /// Puts rows together.
-    Batch,
-    /// Runs a model.
-    Infer,
-    /// Changes columns.
-    Transform,
-    /// Writes.
-    Sink,
 }
 
 /// Who put a node into the graph.
@@ -101,24 +85,6 @@ pub enum EdgeKind {
     Rows,
     /// What the giving node could not handle.
     Rejects,
-}
-
-impl Role {
-    /// All roles, in the order of a pipeline.
-    pub const ALL: [Self; 6] = [Self::Source, Self::Decode, Self::Batch, Self::Infer, Self::Transform, Self::Sink];
-
-    /// The role as a word.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Source => "source",
-            Self::Decode => "decode",
-            Self::Batch => "batch",
-            Self::Infer => "infer",
-            Self::Transform => "transform",
-            Self::Sink => "sink",
-        }
-    }
 }
 
 impl Picture {

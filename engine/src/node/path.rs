@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 /// `path` without `.`, and without `..` where the folder before it is known. Purely by the text.
-pub(crate) fn normalised(path: &Path) -> PathBuf {
+pub fn normalised(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
