@@ -26,6 +26,13 @@ impl Tensor {
         Tensor { dtype, shape, buffer, offset: 0 }
     }
 
+    /// Views the bytes of `buffer` from `offset` on as a tensor; `None` if they are too few.
+    pub fn within(dtype: DType, shape: Vec<usize>, buffer: Buffer, offset: usize) -> Option<Self> {
+        let n_elements = shape.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim))?;
+        let end = n_elements.checked_mul(dtype.size())?.checked_add(offset)?;
+        (end <= buffer.bytes().len()).then_some(Tensor { dtype, shape, buffer, offset })
+    }
+
     /// A tensor in memory from `alloc`, filled with `values`.
     ///
     /// # Panics

@@ -18,7 +18,7 @@ pub fn execute(model: &mut dyn Model, job: Job) -> Done {
         Ok(Computed { outputs, spans }) => (check_rows(&job.inputs, outputs), spans),
         Err(error) => (Err(error), Vec::new()),
     };
-    Done { id: job.id, outcome, micros: start.elapsed().as_micros() as u64, worker: 0, spans }
+    Done { id: job.id, outcome, micros: start.elapsed().as_micros() as u64, worker: 0, spans, cap: None }
 }
 
 fn compute(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Computed, ModelError> {

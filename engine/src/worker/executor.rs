@@ -2,6 +2,7 @@
 
 use crossbeam_channel::Receiver;
 
+use super::frame::Cap;
 use crate::data::{Alloc, Tensor};
 use crate::node::{Fault, ModelError, Span};
 
@@ -69,6 +70,15 @@ pub struct Done {
     pub worker: usize,
     /// What its device did when.
     pub spans: Vec<Span>,
+    /// The most rows of this shape that the device holds at once, where that was met.
+    pub cap: Option<Cap>,
+}
+
+impl Done {
+    /// A job without a result.
+    pub fn failed(id: JobId, error: JobError) -> Self {
+        Done { id, outcome: Err(error), micros: 0, worker: 0, spans: Vec::new(), cap: None }
+    }
 }
 
 /// Computes jobs, several at once, finishing them in any order.
@@ -90,6 +100,11 @@ pub trait Executor: Send {
 
     /// Finished jobs, in the order in which they finish. Disconnected when no job will ever be finished again.
     fn completions(&self) -> &Receiver<Done>;
+
+    /// Why no job will be finished any more, once the completions are disconnected.
+    fn fault(&self) -> Option<Fault> {
+        None
+    }
 
     /// Gives up jobs that have not started; they come out as [`JobError::Cancelled`].
     fn cancel(&mut self);

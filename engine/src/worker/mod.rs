@@ -4,16 +4,25 @@
 //! a worker process. [`execute`] is the one implementation of a job, called wherever the model lives. This module knows
 //! tensors and models; it knows nothing of rows, graphs or queues.
 
+mod arena;
 #[cfg(any(test, feature = "testing"))]
 pub mod conformance;
+mod dispatch;
 mod execute;
 mod executor;
+mod fleet;
 pub mod frame;
+mod link;
 mod local;
+mod medians;
+mod process;
+mod remote;
 mod stats;
 
 pub use execute::execute;
 pub(crate) use execute::panic_text;
 pub use executor::{Conduct, Done, Executor, Job, JobError, JobId};
+pub use fleet::{Fleet, FleetSpec, ModelSpec, WorkerSpec};
 pub use local::Local;
+pub use remote::Remote;
 pub use stats::{WorkerState, WorkerStats};
