@@ -89,7 +89,10 @@ pub struct Fleet {
 pub(super) struct Shared {
     spec: FleetSpec,
     state: Mutex<State>,
-    changed: Condvar,
+    /// Something for the supervisor.
+    called: Condvar,
+    /// A model is loaded somewhere, or will not be.
+    settled: Condvar,
 }
 
 pub(super) struct State {
@@ -151,7 +154,7 @@ impl Fleet {
             sent: HashMap::new(),
             closing: false,
         };
-        let shared = Arc::new(Shared { spec, state: Mutex::new(state), changed: Condvar::new() });
+        let shared = Arc::new(Shared { spec, state: Mutex::new(state), called: Condvar::new(), settled: Condvar::new() });
         let supervised = shared.clone();
         let supervisor = std::thread::Builder::new().name("workers".to_owned()).spawn(move || supervise(&supervised));
         let supervisor = supervisor.map_err(|error| Fault::transient(format!("cannot start a thread: {error}")))?;
@@ -183,7 +186,7 @@ impl Fleet {
             if let Some(fault) = &state.models[model].fault {
                 return Err(fault.clone());
             }
-            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.shared.settled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         drop(state);
         Ok(Remote::new(self.shared.clone(), model, done, staging))
@@ -193,7 +196,7 @@ impl Fleet {
 impl Drop for Fleet {
     fn drop(&mut self) {
         self.shared.lock().closing = true;
-        self.shared.changed.notify_all();
+        self.shared.called.notify_all();
         if let Some(supervisor) = self.supervisor.take() {
             // A panic of it was told by the hook, and its processes end with their sockets.
             let _ = supervisor.join();
@@ -238,6 +241,7 @@ impl Shared {
                 Command::Fail { model, fault } => {
                     state.models[model].fault = Some(fault);
                     state.models[model].done = None;
+                    self.settled.notify_all();
                 }
             }
         }
@@ -249,7 +253,10 @@ impl Shared {
                 Phase::Due(_) | Phase::Starting(_) => WorkerState::Starting,
             });
         }
-        self.changed.notify_all();
+        // Not at every job: whoever waits for nothing else would be woken for each.
+        if !state.due.is_empty() {
+            self.called.notify_all();
+        }
     }
 
     fn finish(&self, state: &mut State, model: usize, done: Done) {
@@ -320,6 +327,7 @@ impl Shared {
             }
             FromWorker::Ready(ready) => self.change(|state, now| {
                 state.dispatch.ready(worker, ready.model as usize, ready.depth as usize, now);
+                self.settled.notify_all();
             }),
             FromWorker::LoadFailed(failed) => self.change(|state, now| {
                 state.dispatch.load_failed(worker, failed.model as usize, fault(failed.refusal), now);
@@ -469,7 +477,7 @@ fn supervise(shared: &Arc<Shared>) {
         let (ended, due) = (std::mem::take(&mut state.ended), std::mem::take(&mut state.due));
         if ended.is_empty() && due.is_empty() {
             let wait = state.dispatch.next_tick(now).max(Duration::from_millis(1));
-            drop(shared.changed.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner));
+            drop(shared.called.wait_timeout(state, wait).unwrap_or_else(PoisonError::into_inner));
             continue;
         }
         drop(state);
@@ -513,7 +521,7 @@ fn listen(shared: &Shared, worker: usize, mut reader: FrameReader) {
         }
     }
     shared.lock().ended.push(worker);
-    shared.changed.notify_all();
+    shared.called.notify_all();
 }
 
 /// Waits for a process that has closed its socket, and draws the conclusions.
