@@ -180,7 +180,7 @@ impl Inferring {
         let part = state.jobs.remove(&done.id).expect("each job comes out once");
         let mut under_way = state.under_way.remove(&part.batch).expect("a batch is under way until its last job ends");
         if let Some(worker) = self.me.shared.stats.workers.get(done.worker) {
-            worker.rows.fetch_add(part.rows.len() as u64, Ordering::Relaxed);
+            worker.add_rows(self.me.node_idx, part.rows.len() as u64);
             if let Some(cap) = &done.cap {
                 worker.set_cap(self.me.node_idx, cap.clone());
             }

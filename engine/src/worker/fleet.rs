@@ -154,7 +154,8 @@ impl Fleet {
             sent: HashMap::new(),
             closing: false,
         };
-        let shared = Arc::new(Shared { spec, state: Mutex::new(state), called: Condvar::new(), settled: Condvar::new() });
+        let shared =
+            Arc::new(Shared { spec, state: Mutex::new(state), called: Condvar::new(), settled: Condvar::new() });
         let supervised = shared.clone();
         let supervisor = std::thread::Builder::new().name("workers".to_owned()).spawn(move || supervise(&supervised));
         let supervisor = supervisor.map_err(|error| Fault::transient(format!("cannot start a thread: {error}")))?;
@@ -445,7 +446,7 @@ fn outputs(sent: Sent, at: &[TensorAt]) -> Option<Vec<Tensor>> {
 }
 
 fn fault(refusal: Refusal) -> Fault {
-    Fault { kind: refusal.kind, message: refusal.message, help: refusal.help, node: None }
+    Fault { kind: refusal.kind, help: refusal.help, ..Fault::transient(refusal.message) }
 }
 
 /// The supervisor's life: as long as the run, since the system ends workers with the thread that started them.
@@ -534,7 +535,8 @@ fn bury(shared: &Shared, worker: usize) {
         // What it wrote to is nobody's now.
         if !state.closing {
             let who = format!("worker {worker} ({}, pid {pid})", shared.spec.workers[worker].stats.device);
-            state.dispatch.died(worker, &who, &how, &last_words, now);
+            let cause = state.dispatch.died(worker, &who, &how, &last_words, now);
+            shared.spec.workers[worker].stats.set_died_of(cause);
         }
         let State { dispatch, sent, .. } = state;
         sent.retain(|number, _| dispatch.has(*number));
