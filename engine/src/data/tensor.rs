@@ -26,10 +26,10 @@ impl Tensor {
         Tensor { dtype, shape, buffer, offset: 0 }
     }
 
-    /// Views the bytes of `buffer` from `offset` on as a tensor; `None` if they are too few.
-    pub fn within(dtype: DType, shape: Vec<usize>, buffer: Buffer, offset: usize) -> Option<Self> {
-        let n_elements = shape.iter().try_fold(1usize, |product, &dim| product.checked_mul(dim))?;
-        let end = n_elements.checked_mul(dtype.size())?.checked_add(offset)?;
+    /// Views `buffer` from byte `offset` on as a tensor; `None` if it ends before.
+    pub fn at(dtype: DType, shape: Vec<usize>, buffer: Buffer, offset: usize) -> Option<Self> {
+        let needed = shape.iter().try_fold(dtype.size(), |product, &dim| product.checked_mul(dim))?;
+        let end = offset.checked_add(needed)?;
         (end <= buffer.bytes().len()).then_some(Tensor { dtype, shape, buffer, offset })
     }
 

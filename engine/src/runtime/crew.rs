@@ -16,11 +16,20 @@ use crate::worker::{Executor, Fleet, FleetSpec, Local, ModelSpec, WorkerSpec, Wo
 /// How long a batch may take at least before its worker counts as hung, when the file does not say.
 const JOB_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// What computes a model.
+pub(super) struct Crewed {
+    pub(super) executor: Box<dyn Executor>,
+    /// The place in the placement of each worker that the executor names.
+    pub(super) places: Vec<usize>,
+}
+
 /// The workers of a run.
 pub(super) struct Crew {
     fleet: Option<Fleet>,
     /// The nodes whose models live in processes, in the order in which the fleet numbers them.
     remote: Vec<usize>,
+    /// The places of the processes in the placement.
+    processes: Vec<usize>,
     pub(super) stats: Vec<Arc<WorkerStats>>,
 }
 
@@ -36,10 +45,11 @@ impl Crew {
             .collect();
         let is_remote = |node_idx: &usize| plan.placement.workers_of(*node_idx).any(|worker| is_process(plan, worker));
         let remote: Vec<usize> = graph.with_role(Role::Infer).filter(is_remote).collect();
-        let mut workers = Vec::new();
+        let (mut workers, mut processes) = (Vec::new(), Vec::new());
         for (place, worker) in plan.placement.workers.iter().enumerate() {
             if is_process(plan, worker) {
-                workers.push(worker_spec(plan, place, &remote, stats[place].clone())?);
+                workers.push(worker_spec(plan, worker, &remote, stats[place].clone())?);
+                processes.push(place);
             } else {
                 stats[place].pid.store(std::process::id(), std::sync::atomic::Ordering::Relaxed);
                 stats[place].set_state(WorkerState::Serving);
@@ -51,7 +61,7 @@ impl Crew {
         let reserve = (plan.queue_memory * 4).max(8 << 30);
         let spec = FleetSpec { build: build.to_owned(), workers, models, patience, reserve };
         let fleet = if remote.is_empty() { None } else { Some(Fleet::start(spec)?) };
-        Ok(Crew { fleet, remote, stats })
+        Ok(Crew { fleet, remote, processes, stats })
     }
 
     /// The memory that a node's batches should lie in, if workers are to read them without a copy.
@@ -62,16 +72,16 @@ impl Crew {
         }
     }
 
-    /// What will compute a node's model; called on the node's own thread, since it waits until the model is loaded.
+    /// What will compute a node's model, and the places in the placement of those that it names; called on the node's own thread, since it waits until the model is loaded.
     pub(super) fn executor(
         &self,
         plan: &Plan,
         node_idx: usize,
         infer: &InferStage,
         pool: &Arc<ThreadPool>,
-    ) -> Result<Box<dyn Executor>, Fault> {
+    ) -> Result<Crewed, Fault> {
         if let (Some(fleet), Some(model)) = (&self.fleet, self.remote.iter().position(|&remote| remote == node_idx)) {
-            return Ok(Box::new(fleet.executor(model)?));
+            return Ok(Crewed { executor: Box::new(fleet.executor(model)?), places: self.processes.clone() });
         }
         let places = plan.placement.workers.iter().enumerate().filter(|(_, worker)| worker.models.contains(&node_idx));
         let places: Vec<usize> = places.map(|(place, _)| place).collect();
@@ -80,7 +90,8 @@ impl Crew {
             stamp.check()?;
         }
         let name = format!("{}/model", node.name);
-        Ok(Box::new(Local::start(&name, &infer.model, &places, pool)?))
+        let executor = Local::start(&name, &infer.model, places.len().max(1), pool)?;
+        Ok(Crewed { executor: Box::new(executor), places })
     }
 }
 
@@ -97,8 +108,12 @@ fn is_process(plan: &Plan, worker: &WorkerPlace) -> bool {
     worker.device != DevicePlace::Cpu || plan.placement.isolation == Isolation::Process
 }
 
-fn worker_spec(plan: &Plan, place: usize, remote: &[usize], stats: Arc<WorkerStats>) -> Result<WorkerSpec, Fault> {
-    let worker = &plan.placement.workers[place];
+fn worker_spec(
+    plan: &Plan,
+    worker: &WorkerPlace,
+    remote: &[usize],
+    stats: Arc<WorkerStats>,
+) -> Result<WorkerSpec, Fault> {
     let threads = worker.threads.max(1).to_string();
     let mut environment = vec![("RAYON_NUM_THREADS", threads.clone()), ("CANDLE_NUM_THREADS", threads)];
     let (program, device, uuid) = match worker.device {
@@ -119,7 +134,7 @@ fn worker_spec(plan: &Plan, place: usize, remote: &[usize], stats: Arc<WorkerSta
     };
     let number = |node_idx: &usize| remote.iter().position(|other| other == node_idx);
     let models = worker.models.iter().filter_map(number).collect();
-    Ok(WorkerSpec { program, device, uuid, environment, models, place, stats })
+    Ok(WorkerSpec { program, device, uuid, environment, models, stats })
 }
 
 /// This program, even if its file was replaced since it started.

@@ -9,6 +9,7 @@ use std::time::Instant;
 use crossbeam_channel::select;
 use serde_json::json;
 
+use super::crew::Crewed;
 use super::exit::{Exit, Step};
 use super::message::Message;
 use super::outlets::Outlets;
@@ -30,6 +31,8 @@ pub(super) struct Inferring {
     pub(super) padding: Padding,
     pub(super) input: Receiver<Message>,
     pub(super) outlets: Outlets,
+    /// The place in the placement of each worker that the executor names.
+    pub(super) places: Vec<usize>,
 }
 
 /// A batch under way: as one job, or, after that has failed, in parts.
@@ -77,8 +80,12 @@ enum Crashed {
 
 impl Inferring {
     /// Runs until the input ends.
-    pub(super) fn run(mut self, start: impl FnOnce() -> Result<Box<dyn Executor>, Fault>) -> Exit {
-        match start().map_err(Exit::Faulted).and_then(|mut executor| self.drive(&mut *executor)) {
+    pub(super) fn run(mut self, start: impl FnOnce() -> Result<Crewed, Fault>) -> Exit {
+        let driven = start().map_err(Exit::Faulted).and_then(|Crewed { mut executor, places }| {
+            self.places = places;
+            self.drive(&mut *executor)
+        });
+        match driven {
             Ok(()) => self.outlets.end(),
             Err(exit) => exit,
         }
@@ -178,6 +185,7 @@ impl Inferring {
     fn finish(&self, state: &mut State, executor: &mut dyn Executor, done: Done) -> Step {
         self.me.stats.work.fetch_add(done.micros * 1000, Ordering::Relaxed);
         let part = state.jobs.remove(&done.id).expect("each job comes out once");
+        let done = Done { worker: self.places.get(done.worker).copied().unwrap_or(done.worker), ..done };
         let mut under_way = state.under_way.remove(&part.batch).expect("a batch is under way until its last job ends");
         if let Some(worker) = self.me.shared.stats.workers.get(done.worker) {
             worker.add_rows(self.me.node_idx, part.rows.len() as u64);

@@ -239,7 +239,14 @@ impl Start {
             }
             Stage::Infer(infer) => {
                 let (input, outlets) = (self.input(node_idx)?, self.outlets(node_idx));
-                let inferring = Inferring { me, columns: infer.inputs.clone(), padding: infer.padding, input, outlets };
+                let inferring = Inferring {
+                    me,
+                    columns: infer.inputs.clone(),
+                    padding: infer.padding,
+                    input,
+                    outlets,
+                    places: Vec::new(),
+                };
                 let (plan, crew, pool) = (self.plan.clone(), self.crew.clone(), self.pools.model.clone());
                 let start = move || crew.executor(&plan, node_idx, &infer, &pool);
                 self.spawn(node_idx, &node.name, move || (inferring.run(start), None))

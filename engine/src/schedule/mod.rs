@@ -8,9 +8,11 @@ mod inventory;
 mod placement;
 mod plan;
 mod policy;
+mod worker_binary;
 
 pub use gpu::{Gpu, GpuUser};
 pub use inventory::Inventory;
 pub use placement::{DevicePlace, Placement, WorkerPlace};
 pub use plan::{Plan, PlanError, Pools, Room};
 pub use policy::{Need, PlaceError, Policy, Replicate};
+pub use worker_binary::{NotFound, WORKER_NAME, WORKER_VARIABLE, cuda_worker};

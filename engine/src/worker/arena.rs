@@ -210,7 +210,7 @@ impl MappedArena {
         };
         let mapping = Mapping::new(&fd, frame.reserve, prot)
             .map_err(|error| io::Error::new(error.kind(), format!("arena {}: {error}", frame.id)))?;
-        Ok(Arc::new(MappedArena {
+        let arena = MappedArena {
             id: frame.id,
             access: frame.access,
             fd,
@@ -218,7 +218,9 @@ impl MappedArena {
             present: AtomicU64::new(0),
             told: Mutex::new(0),
             outputs: Mutex::default(),
-        }))
+        };
+        arena.present();
+        Ok(Arc::new(arena))
     }
 
     /// The input that lies at `at`.
@@ -252,12 +254,13 @@ impl MappedArena {
         Ok(BufferMut::new(Box::new(Output { arena: self.clone(), offset, len: n_bytes })))
     }
 
-    /// What has been added to the file since the last call, for devices that lock memory.
+    /// What has been added to the file since the last call, as far as tensors have made it known, for devices that lock
+    /// memory.
     ///
     /// Nothing must be read or written through it: it may hold a batch that the other process is writing.
     pub fn grown(&'static self) -> Option<&'static [u8]> {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let from = std::mem::replace(&mut *told, self.present());
+        let from = std::mem::replace(&mut *told, self.present.load(Ordering::Relaxed));
         let len = usize::try_from(*told - from).ok().filter(|len| *len > 0)?;
         // SAFETY: the file reaches to the end of the range and never shrinks, and the mapping is never undone, because
         // `self` lives for ever. The bytes are given to devices as addresses.
@@ -432,7 +435,7 @@ mod tests {
         assert!(far.grown().is_none());
         assert!(far.tensor(&at(0, DType::U8, &[1])).is_err(), "there is nothing yet");
         let slots: Vec<_> =
-            (1..=10).map(|fill| Tensor::from_slice(&arena, DType::U8, vec![1 << 20], &[fill; 1 << 20])).collect();
+            (1..=10u8).map(|fill| Tensor::from_slice(&arena, DType::U8, vec![1 << 20], &vec![fill; 1 << 20])).collect();
         for (slot, fill) in slots.iter().zip(1u8..) {
             let there = far.tensor(&TensorAt::of(slot).unwrap()).unwrap();
             assert!(there.bytes().iter().all(|byte| *byte == fill));
@@ -460,7 +463,7 @@ mod tests {
             assert!(outside.within(&slot).is_err(), "{outside:?}");
         }
         // Two jobs never write to the same bytes.
-        assert!(far.output(SharedAt { offset: place.offset + 99, ..place }, 1).unwrap_err().contains("another job"));
+        assert!(far.output(SharedAt { offset: place.offset + 99, ..place }, 1).err().unwrap().contains("another job"));
         drop(output);
         assert!(far.output(place, 100).is_ok());
     }
@@ -488,7 +491,7 @@ mod tests {
         for place in places {
             assert!(far.tensor(&place).is_err(), "{place:?}");
         }
-        assert_eq!(far.tensor(&at(end, DType::F32, &[0, 7])).unwrap().bytes(), []);
+        assert!(far.tensor(&at(end, DType::F32, &[0, 7])).unwrap().bytes().is_empty());
         assert_eq!(far.tensor(&at(end - 8, DType::F32, &[2])).unwrap().n_rows(), 2);
         assert!(far.output(slot.freeze().shared().unwrap(), 1).is_err(), "inputs are not written");
         let far = mapped(&arena, Access::Write);

@@ -21,6 +21,13 @@ pub struct Job {
     pub conduct: Conduct,
 }
 
+impl Job {
+    /// The rows of its inputs.
+    pub fn n_rows(&self) -> usize {
+        self.inputs.first().map_or(0, Tensor::n_rows)
+    }
+}
+
 /// Whether a job may run beside others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Conduct {
@@ -66,16 +73,16 @@ pub struct Done {
     pub outcome: Result<Vec<Tensor>, JobError>,
     /// Microseconds that the model computed.
     pub micros: u64,
-    /// The worker that computed it, by its place in the placement.
+    /// Who computed it, by its place among those that the executor was started with.
     pub worker: usize,
     /// What its device did when.
     pub spans: Vec<Span>,
-    /// The most rows of this shape that the device holds at once, where that was met.
+    /// The most rows of this shape that fit into the device's memory, where the job had to be cut into pieces.
     pub cap: Option<Cap>,
 }
 
 impl Done {
-    /// A job without a result.
+    /// A job that was not computed.
     pub fn failed(id: JobId, error: JobError) -> Self {
         Done { id, outcome: Err(error), micros: 0, worker: 0, spans: Vec::new(), cap: None }
     }

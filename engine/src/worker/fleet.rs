@@ -63,8 +63,6 @@ pub struct WorkerSpec {
     pub environment: Vec<(&'static str, String)>,
     /// Its models.
     pub models: Vec<usize>,
-    /// Its place in the placement.
-    pub place: usize,
     /// Its figures.
     pub stats: Arc<WorkerStats>,
 }
@@ -261,7 +259,6 @@ impl Shared {
     }
 
     fn finish(&self, state: &mut State, model: usize, done: Done) {
-        let done = Done { worker: self.spec.workers[done.worker].place, ..done };
         if let Some(sender) = &state.models[model].done {
             // A submitter that has left wants no results.
             let _ = sender.send(done);
@@ -294,11 +291,7 @@ impl Shared {
         let at = output.shared().expect("an arena's memory is shared");
         let tensors: Vec<_> = inputs
             .iter()
-            .map(|input| TensorAt {
-                at: input.shared().expect("inputs were put into an arena when they were submitted"),
-                dtype: input.dtype(),
-                shape: input.shape().to_vec(),
-            })
+            .map(|input| TensorAt::of(input).expect("inputs were put into an arena when they were submitted"))
             .collect();
         let run = Run { job: number, model: model as u32, inputs: tensors, output: at, output_len: len as u64 };
         let State { processes, arenas, sent: all_sent, .. } = state;
@@ -382,9 +375,8 @@ impl Shared {
         let mut state = self.lock();
         let Some(sent) = state.sent.remove(&done.job) else { return };
         let outputs = outputs(sent, &done.outputs);
-        let result = outputs.ok_or_else(|| {
-            JobError::Model(ModelError::Failed("the worker's outputs do not lie where they should".to_owned()))
-        });
+        let result =
+            outputs.map_err(|why| JobError::Model(ModelError::Failed(format!("the worker has written {why}"))));
         let outcome = Outcome { result, micros: done.micros, spans: done.spans, cap: done.cap };
         state.dispatch.finished(worker, done.job, outcome, Instant::now());
         self.apply(&mut state);
@@ -432,17 +424,9 @@ impl Live {
     }
 }
 
-fn outputs(sent: Sent, at: &[TensorAt]) -> Option<Vec<Tensor>> {
-    let base = sent.output.shared()?;
-    let buffer = sent.output.freeze();
-    let tensors = at.iter().map(|tensor| {
-        if tensor.at.arena != base.arena {
-            return None;
-        }
-        let offset = usize::try_from(tensor.at.offset.checked_sub(base.offset)?).ok()?;
-        Tensor::within(tensor.dtype, tensor.shape.clone(), buffer.clone(), offset)
-    });
-    tensors.collect()
+fn outputs(sent: Sent, at: &[TensorAt]) -> Result<Vec<Tensor>, String> {
+    let slot = sent.output.freeze();
+    at.iter().map(|tensor| tensor.within(&slot)).collect()
 }
 
 fn fault(refusal: Refusal) -> Fault {

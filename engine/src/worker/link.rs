@@ -16,7 +16,7 @@ use rustix::net::{
     SendFlags,
 };
 use serde::Serialize;
-use serde::de::{Deserialize, DeserializeOwned};
+use serde::de::DeserializeOwned;
 
 use super::frame::MAX_FRAME;
 
@@ -242,7 +242,7 @@ mod tests {
             }
         });
         for (job, len) in lengths.into_iter().enumerate() {
-            assert_eq!(reader.read().unwrap().unwrap().0, failed(job as u64, len));
+            assert_eq!(reader.read::<FromWorker>().unwrap().unwrap().0, failed(job as u64, len));
         }
         assert!(reader.read::<FromWorker>().unwrap().is_none());
         writer.join().unwrap();
@@ -252,9 +252,9 @@ mod tests {
     fn many_small_frames_are_received_at_once() {
         let (near, mut reader) = pair();
         (0..100).for_each(|job| write_frame(&near, &failed(job, 5), None).unwrap());
-        assert_eq!(reader.read().unwrap().unwrap().0, failed(0, 5));
+        assert_eq!(reader.read::<FromWorker>().unwrap().unwrap().0, failed(0, 5));
         assert!(reader.end - reader.start > 99 * 20, "the others are here already");
-        (1..100).for_each(|job| assert_eq!(reader.read().unwrap().unwrap().0, failed(job, 5)));
+        (1..100).for_each(|job| assert_eq!(reader.read::<FromWorker>().unwrap().unwrap().0, failed(job, 5)));
     }
 
     #[test]
@@ -314,6 +314,6 @@ mod tests {
         let (near, mut reader) = pair();
         assert!(matches!(write_frame(&near, &failed(0, MAX_FRAME), None), Err(LinkError::TooLarge(_))));
         write_frame(&near, &ToWorker::Stop, None).unwrap();
-        assert_eq!(reader.read().unwrap().unwrap().0, ToWorker::Stop);
+        assert_eq!(reader.read::<ToWorker>().unwrap().unwrap().0, ToWorker::Stop);
     }
 }
