@@ -1,4 +1,4 @@
-//! Kinds that misbehave on purpose, for tests of the engine. Not in the shipped program.
+//! Kinds that misbehave on purpose, and a stand-in for GPUs, for tests of the engine. Not in the shipped program.
 //!
 //! What they do depends only on their options and on a row's index, so a test can tell beforehand what must come out.
 
@@ -14,13 +14,14 @@ mod rows;
 mod sink;
 mod source;
 mod spin;
+mod standin;
 mod tensor;
 
 use engine::node::Registry;
 
 pub use rows::{chosen, hash};
 
-/// The shipped kinds and those for tests.
+/// The shipped kinds and those for tests, and a device that stands in for GPUs.
 pub fn testing_registry() -> Registry {
     crate::registry()
         .with::<source::SlowSource>()
@@ -34,6 +35,7 @@ pub fn testing_registry() -> Registry {
         .with::<model::TestModel>()
         .with::<conformance::Conformance>()
         .with::<sink::SlowSink>()
+        .with_device(standin::StandIn)
 }
 
 /// The element `element` of the tensor that `transform.test_tensor` makes for a row: a whole number up to 250, so that
