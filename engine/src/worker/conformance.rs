@@ -25,7 +25,7 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The input that the nodes are told of. Jobs have inputs of all types and shapes.
 pub fn input() -> Schema {
-    let ty = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Any] };
+    let ty = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(4)] };
     Schema { fields: vec![Field::new("tensor", ty, Role::Result)], batch: None }
 }
 
