@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Parser;
+use engine::config::Isolation;
 
 use crate::command::Command;
 
@@ -12,6 +13,7 @@ Examples:
   flowgpu validate pipelines/*.yaml          find every mistake, run nothing
   flowgpu graph pipelines/quickstart.yaml    see the nodes and the columns
   flowgpu nodes decode.image                 the manual of one kind of node
+  flowgpu devices --model-memory 5GiB        the GPUs, and how many workers fit on each
 
 Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or a pipeline, 3 done with \
 rejects, 130 interrupted.";
@@ -49,6 +51,15 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write `name=value`".to_owned()),
+    }
+}
+
+/// Where models on the CPU run, as `run.isolation` has it.
+pub(crate) fn isolation(text: &str) -> Result<Isolation, String> {
+    match text {
+        "thread" => Ok(Isolation::Thread),
+        "process" => Ok(Isolation::Process),
+        _ => Err("write `thread` or `process`".to_owned()),
     }
 }
 

@@ -3,6 +3,7 @@
 //! A new one is a file with its options and `run`, a line in [`Command`] and a line in [`Command::run`].
 
 mod completions;
+mod devices;
 mod graph;
 mod nodes;
 mod plan;
@@ -26,6 +27,8 @@ pub(crate) enum Command {
     Graph(graph::Graph),
     /// Show how a pipeline would run on this machine: threads, queues, placement, outputs
     Plan(plan::Plan),
+    /// Show the GPUs and the CPU, and how many workers fit on them
+    Devices(devices::Devices),
     /// List the kinds of nodes, or show the manual of one
     Nodes(nodes::Nodes),
     /// Print the JSON Schema of pipeline files, for editors
@@ -42,6 +45,7 @@ impl Command {
             Command::Validate(command) => command.run(cx),
             Command::Graph(command) => command.run(cx),
             Command::Plan(command) => command.run(cx),
+            Command::Devices(command) => command.run(),
             Command::Nodes(command) => command.run(cx),
             Command::Schema(command) => command.run(cx),
             Command::Completions(command) => command.run(),

@@ -13,7 +13,7 @@ use engine::config::{Devices, Document, Limit, RunOptions};
 use engine::graph::Graph;
 use engine::node::{Cancel, Fault, FaultKind};
 use engine::runtime::{Report, Running};
-use engine::schedule::{Inventory, Plan, Replicate};
+use engine::schedule::{Inventory, Plan};
 
 use self::interrupt::Interrupts;
 use self::meter::Meter;
@@ -80,7 +80,12 @@ impl Run {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
         let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
         let telling = Telling::of(&loaded.document, self.report.clone());
-        let plan = Plan::make(Arc::new(loaded.graph), &Inventory::read(), &Replicate)?;
+        let inventory = Inventory::read_for(&loaded.graph);
+        let plan = Plan::make(Arc::new(loaded.graph), &inventory)?;
+        if !telling.quiet {
+            // Where models run is never a surprise: above all not that they run on the CPU.
+            plan.notes.iter().for_each(|note| output::tell(&format!("{}: {note}\n", plan.graph.name)));
+        }
         let graph = plan.graph.clone();
         let report_file = telling.report.as_deref().map(ReportFile::create).transpose()?;
         let metrics = telling.metrics_addr.as_deref().map(Metrics::bind).transpose()?;
