@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Parser;
-use engine::config::Isolation;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use engine::config::{Devices, Isolation, PlacementPolicy, RunOptions, WorkersPerDevice};
 
 use crate::command::Command;
 
@@ -47,19 +48,71 @@ pub(crate) struct Vars {
     pub(crate) set: Vec<(String, String)>,
 }
 
+/// Where models are to run, and in how many workers.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PlacementArgs {
+    /// Where models run: auto, cpu, cuda, or GPUs by number such as cuda:0,2
+    #[arg(long, value_name = "DEVICE", help_heading = PlacementArgs::HEADING)]
+    device: Option<Devices>,
+
+    /// How models on the CPU run; on GPUs they always run in worker processes
+    #[arg(long, value_parser = isolation(), help_heading = PlacementArgs::HEADING)]
+    isolation: Option<Isolation>,
+
+    /// How many workers share a device: a number, or auto for as many as pay
+    #[arg(long, value_name = "N|auto", help_heading = PlacementArgs::HEADING)]
+    workers_per_device: Option<WorkersPerDevice>,
+
+    /// How models share several GPUs
+    #[arg(long, value_parser = placement(), help_heading = PlacementArgs::HEADING)]
+    placement: Option<PlacementPolicy>,
+}
+
+impl PlacementArgs {
+    /// What these options stand under in the help.
+    pub(crate) const HEADING: &str = "Where it is run";
+
+    /// What was said here, over `options`.
+    pub(crate) fn over(&self, options: RunOptions) -> RunOptions {
+        options.overridden_by(RunOptions {
+            device: self.device.clone(),
+            isolation: self.isolation,
+            workers_per_device: self.workers_per_device,
+            placement: self.placement,
+            ..RunOptions::default()
+        })
+    }
+}
+
+fn isolation() -> impl TypedValueParser<Value = Isolation> {
+    one_of([
+        ("thread", "on threads of this process", Isolation::Thread),
+        ("process", "in worker processes: a model that crashes costs its row, not the run", Isolation::Process),
+    ])
+}
+
+fn placement() -> impl TypedValueParser<Value = PlacementPolicy> {
+    one_of([
+        ("replicate", "every model on every GPU that holds them all", PlacementPolicy::Replicate),
+        ("spread", "models dealt over the GPUs, for when one does not hold them all", PlacementPolicy::Spread),
+    ])
+}
+
+/// Words, each with what it is good for and what it stands for.
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    words: [(&'static str, &'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let values = words.map(|(word, about, _)| PossibleValue::new(word).help(about));
+    PossibleValuesParser::new(values).map(move |given: String| {
+        let chosen = words.iter().find(|(word, ..)| *word == given);
+        chosen.expect("the parser accepts only these").2
+    })
+}
+
 fn name_and_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("write `name=value`".to_owned()),
-    }
-}
-
-/// Where models on the CPU run, as `run.isolation` has it.
-pub(crate) fn isolation(text: &str) -> Result<Isolation, String> {
-    match text {
-        "thread" => Ok(Isolation::Thread),
-        "process" => Ok(Isolation::Process),
-        _ => Err("write `thread` or `process`".to_owned()),
     }
 }
 

@@ -6,12 +6,12 @@ mod text;
 
 use std::sync::Arc;
 
-use engine::config::{Devices, Isolation, RunOptions, WorkersPerDevice};
+use engine::config::RunOptions;
 use engine::graph::GraphNode;
 use engine::schedule::{self, Inventory};
 
 use super::Format;
-use crate::args::PipelineArgs;
+use crate::args::{PipelineArgs, PlacementArgs};
 use crate::failure::{Failure, exit};
 use crate::pipeline::{Pipeline, from_here};
 use crate::progress::Terminal;
@@ -32,17 +32,8 @@ pub(crate) struct Plan {
     #[command(flatten)]
     pipeline: PipelineArgs,
 
-    /// Where models are to run: auto, cpu, cuda, or GPUs by number such as cuda:0,2
-    #[arg(long, value_name = "DEVICE")]
-    device: Option<Devices>,
-
-    /// Whether models on the CPU are to run on threads of this process or in worker processes
-    #[arg(long, value_name = "thread|process", value_parser = crate::args::isolation)]
-    isolation: Option<Isolation>,
-
-    /// How many workers are to share a device: auto, or a number
-    #[arg(long, value_name = "N")]
-    workers_per_device: Option<WorkersPerDevice>,
+    #[command(flatten)]
+    placement: PlacementArgs,
 
     /// For people or for programs
     #[arg(long, value_enum, default_value_t)]
@@ -51,12 +42,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
-        let run = RunOptions {
-            device: self.device.clone(),
-            isolation: self.isolation,
-            workers_per_device: self.workers_per_device,
-            ..RunOptions::default()
-        };
+        let run = self.placement.over(RunOptions::default());
         let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, run, cx.registry)?;
         let inventory = Inventory::read_for(&loaded.graph);
         let plan = schedule::Plan::make(Arc::new(loaded.graph), &inventory)?;

@@ -11,7 +11,7 @@ use crate::graph::{Graph, GraphNode};
 use crate::node::{Fault, InferStage, Role};
 use crate::schedule::{DevicePlace, Plan, WorkerPlace, cuda_worker};
 use crate::worker::frame::Load;
-use crate::worker::{Executor, Fleet, FleetSpec, Local, ModelSpec, WorkerSpec, WorkerStats};
+use crate::worker::{Executor, Fleet, FleetSpec, Local, ModelSpec, WorkerSpec, WorkerState, WorkerStats};
 
 /// How long a batch may take at least before its worker counts as hung, when the file does not say.
 const JOB_TIMEOUT: Duration = Duration::from_secs(30);
@@ -52,6 +52,7 @@ impl Crew {
                 processes.push(place);
             } else {
                 stats[place].pid.store(std::process::id(), std::sync::atomic::Ordering::Relaxed);
+                stats[place].set_state(WorkerState::Serving);
             }
         }
         let models = remote.iter().map(|&node_idx| model_spec(graph, node_idx)).collect::<Result<Vec<_>, _>>()?;
@@ -91,6 +92,15 @@ impl Crew {
         let name = format!("{}/model", node.name);
         let executor = Local::start(&name, &infer.model, places.len().max(1), pool)?;
         Ok(Crewed { executor: Box::new(executor), places })
+    }
+}
+
+/// Workers that are threads have ended with their nodes; processes end with the fleet, which knows what became of them.
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for worker in self.stats.iter().filter(|worker| worker.state() == WorkerState::Serving) {
+            worker.set_state(WorkerState::Stopped);
+        }
     }
 }
 

@@ -328,8 +328,9 @@ impl Dispatch {
         self.workers.iter().any(|worker| worker.in_flight.contains_key(&number))
     }
 
-    /// A worker's process has ended: `who` it was, and `how` ("died of signal 9").
-    pub(super) fn died(&mut self, worker: usize, who: &str, how: &str, last_words: &str, now: Instant) {
+    /// A worker's process has ended: `who` it was, and `how` ("died of signal 9"). Says what it died of: the reason that
+    /// it was killed for, where it was.
+    pub(super) fn died(&mut self, worker: usize, who: &str, how: &str, last_words: &str, now: Instant) -> String {
         let in_flight = std::mem::take(&mut self.workers[worker].in_flight);
         let was_lost = self.workers[worker].phase == Phase::Lost;
         let killed_for = self.workers[worker].killed_for.take();
@@ -361,6 +362,7 @@ impl Dispatch {
             this.phase = Phase::Due(now + pause);
         }
         self.pump(now);
+        how.to_owned()
     }
 
     /// When [`Dispatch::tick`] has something to do next, if nothing else happens.
@@ -491,11 +493,8 @@ impl Worker {
 }
 
 fn given_up(who: &str, how: &str, last_words: &str, times: usize) -> Fault {
-    let mut message = format!("{who} {how}, {times} times in a row without a batch in between");
-    if !last_words.is_empty() {
-        message = format!("{message}; its last words: {last_words}");
-    }
-    Fault::transient(message)
+    let fault = Fault::transient(format!("{who} {how}, {times} times in a row without a batch in between"));
+    if last_words.is_empty() { fault } else { fault.detail(format!("its last words:\n{last_words}")) }
 }
 
 #[cfg(test)]
@@ -513,7 +512,7 @@ mod tests {
         finished: Vec<(u64, Result<(), JobError>)>,
         started: Vec<usize>,
         killed: Vec<usize>,
-        failed: Vec<(usize, String)>,
+        failed: Vec<(usize, Fault)>,
     }
 
     impl Scene {
@@ -575,7 +574,7 @@ mod tests {
                     Command::Run { worker, number, .. } => self.running.entry(worker).or_default().push(number),
                     Command::Kill { worker } => self.killed.push(worker),
                     Command::Finish { done, .. } => self.finished.push((done.id.0, done.outcome.map(drop))),
-                    Command::Fail { model, fault } => self.failed.push((model, fault.message)),
+                    Command::Fail { model, fault } => self.failed.push((model, fault)),
                 }
             }
         }
@@ -670,11 +669,9 @@ mod tests {
             scene.tick(60_000);
         }
         assert_eq!(scene.failed.len(), 2);
-        assert!(
-            scene.failed[0].1.contains("signal 9") && scene.failed[0].1.contains("last words"),
-            "{:?}",
-            scene.failed
-        );
+        let fault = &scene.failed[0].1;
+        assert_eq!(fault.message, "worker died of signal 9, 5 times in a row without a batch in between");
+        assert_eq!(fault.details, ["its last words:\nlast words"]);
     }
 
     #[test]

@@ -430,7 +430,7 @@ fn outputs(sent: Sent, at: &[TensorAt]) -> Result<Vec<Tensor>, String> {
 }
 
 fn fault(refusal: Refusal) -> Fault {
-    Fault { kind: refusal.kind, message: refusal.message, help: refusal.help, node: None }
+    Fault { kind: refusal.kind, help: refusal.help, ..Fault::transient(refusal.message) }
 }
 
 /// The supervisor's life: as long as the run, since the system ends workers with the thread that started them.
@@ -519,7 +519,8 @@ fn bury(shared: &Shared, worker: usize) {
         // What it wrote to is nobody's now.
         if !state.closing {
             let who = format!("worker {worker} ({}, pid {pid})", shared.spec.workers[worker].stats.device);
-            state.dispatch.died(worker, &who, &how, &last_words, now);
+            let cause = state.dispatch.died(worker, &who, &how, &last_words, now);
+            shared.spec.workers[worker].stats.set_died_of(cause);
         }
         let State { dispatch, sent, .. } = state;
         sent.retain(|number, _| dispatch.has(*number));
