@@ -14,6 +14,7 @@ Examples:
   flowgpu validate pipelines/*.yaml          find every mistake, run nothing
   flowgpu graph pipelines/quickstart.yaml    see the nodes and the columns
   flowgpu nodes decode.image                 the manual of one kind of node
+  flowgpu devices --model-memory 5GiB        the GPUs, and how many workers fit on each
 
 Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or a pipeline, 3 done with \
 rejects, 130 interrupted.";

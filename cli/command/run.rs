@@ -17,7 +17,7 @@ use engine::config::{Document, Duration, Limit, RunOptions};
 use engine::graph::Graph;
 use engine::node::{Cancel, Fault, FaultKind};
 use engine::runtime::{Report, Running, Setup};
-use engine::schedule::{Inventory, Plan, Replicate};
+use engine::schedule::{Inventory, Plan};
 
 use self::ending::Beside;
 use self::interrupt::Interrupts;
@@ -95,7 +95,12 @@ impl Run {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
         let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
         let telling = Telling::of(&loaded.document, self);
-        let plan = Plan::make(Arc::new(loaded.graph), &Inventory::read(), &Replicate)?;
+        let inventory = Inventory::read_for(&loaded.graph);
+        let plan = Plan::make(Arc::new(loaded.graph), &inventory)?;
+        if !telling.quiet {
+            // Where models run is never a surprise: above all not that they run on the CPU.
+            plan.notes.iter().for_each(|note| output::tell(&format!("{}: {note}\n", plan.graph.name)));
+        }
         let graph = plan.graph.clone();
         let files = Files::create(&telling)?;
         let metrics = telling.metrics_addr.as_deref().map(Metrics::bind).transpose()?;

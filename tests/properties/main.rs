@@ -16,7 +16,7 @@ use engine::config::Document;
 use engine::graph::Graph;
 use engine::node::Cancel;
 use engine::runtime::{Report, Running};
-use engine::schedule::{Inventory, Plan, Replicate};
+use engine::schedule::{Inventory, Plan};
 use proptest::prelude::*;
 
 use pipeline::{Choice, Pipeline};
@@ -29,7 +29,7 @@ fn run(yaml: &str, folder: &Path) -> Report {
     let document = Document::parse(yaml, &folder.join("p.yaml"), &[], &|_| None, &registry)
         .unwrap_or_else(|mistakes| panic!("{yaml}\n{mistakes}"));
     let graph = Graph::compile(&document, &registry).unwrap_or_else(|mistakes| panic!("{yaml}\n{mistakes}"));
-    let plan = Plan::make(Arc::new(graph), &Inventory::read(), &Replicate).expect("the CPU takes every model");
+    let plan = Plan::make(Arc::new(graph), &Inventory::read()).expect("the CPU takes every model");
     let running = Running::start(plan, Cancel::new()).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
     let (sender, receiver) = channel();
     std::thread::spawn(move || drop(sender.send(running.join())));

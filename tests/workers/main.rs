@@ -5,12 +5,12 @@
 //! notes what it has booked.
 
 mod deaths;
-mod gpus;
+
 mod identity;
-mod leftovers;
-mod limits;
-mod memory;
+
+
+
 #[path = "../cli/program.rs"]
 mod program;
-mod refusals;
+
 mod scene;

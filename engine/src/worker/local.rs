@@ -140,15 +140,3 @@ impl Instance {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::worker::conformance;
-
-    #[test]
-    fn local_conforms() {
-        let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a pool can be started"));
-        conformance::run(&|model, instances| Ok(Box::new(Local::start("test", &model, instances, &pool)?)));
-    }
-}
