@@ -41,8 +41,8 @@ fn death(number: usize, worker: &WorkerReport, n_kills: Option<u64>) -> Option<S
             format!("{who} was given up after {}, and others did its work", count(u64::from(n), "restart"))
         }
         (_, 0) => return None,
-        (_, 1) => format!("{who} was replaced, and no row was lost by that"),
-        (_, n) => format!("{who} was replaced {n} times, and no row was lost by that"),
+        (_, 1) => format!("{who} was replaced"),
+        (_, n) => format!("{who} was replaced {n} times"),
     };
     let Some(died_of) = &worker.died_of else { return Some(what) };
     let last = if worker.restarts > 1 { "last, " } else { "" };
@@ -132,12 +132,12 @@ mod tests {
         assert_eq!(warnings(&report(vec![worker(8, "cuda:1")]), Some(3)), [""; 0]);
         assert_eq!(
             died(2, WorkerState::Stopped, "died of signal 11 (segmentation fault)"),
-            ["worker 0 (cuda:1) was replaced 2 times, and no row was lost by that: last, it died of signal 11 \
+            ["worker 0 (cuda:1) was replaced 2 times: last, it died of signal 11 \
               (segmentation fault)"]
         );
         assert_eq!(
             died(1, WorkerState::Stopped, "died of signal 9 (kill)"),
-            ["worker 0 (cuda:1) was replaced, and no row was lost by that: it died of signal 9 (kill) (likely the \
+            ["worker 0 (cuda:1) was replaced: it died of signal 9 (kill) (likely the \
               kernel's memory killer: it has killed 3 processes meanwhile)"]
         );
         assert_eq!(
