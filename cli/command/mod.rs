@@ -9,6 +9,7 @@ mod plan;
 mod run;
 mod schema;
 mod validate;
+mod worker;
 
 use clap::{Subcommand, ValueEnum};
 
@@ -32,6 +33,9 @@ pub(crate) enum Command {
     Schema(schema::Schema),
     /// Print a script that completes commands and options in a shell
     Completions(completions::Completions),
+    /// Compute what `flowgpu run` sends: one of its worker processes
+    #[command(hide = true)]
+    Worker(worker::Worker),
 }
 
 impl Command {
@@ -45,6 +49,7 @@ impl Command {
             Command::Nodes(command) => command.run(cx),
             Command::Schema(command) => command.run(cx),
             Command::Completions(command) => command.run(),
+            Command::Worker(command) => command.run(cx),
         }
     }
 }
