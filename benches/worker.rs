@@ -42,7 +42,11 @@ fn main() {
     }
     let [ping, thread, process] = times.map(median);
     println!("bare exchange {ping:.1} us, thread {thread:.1} us, worker {process:.1} us");
-    println!("worker over thread {:.1} us, of which above a bare exchange {:.1} us", process - thread, process - thread - ping);
+    println!(
+        "worker over thread {:.1} us, of which above a bare exchange {:.1} us",
+        process - thread,
+        process - thread - ping
+    );
 }
 
 fn median(mut times: Vec<Duration>) -> f64 {
