@@ -4,9 +4,7 @@ use std::num::NonZeroUsize;
 
 use engine::config::{Isolation, PlacementPolicy, WorkersPerDevice};
 use engine::node::{Devices, ModelNeed};
-use engine::schedule::{
-    CONTEXT_BYTES, DevicePlace, Gpu, Inventory, Need, NotFound, PlaceOptions, Placement, place,
-};
+use engine::schedule::{CONTEXT_BYTES, DevicePlace, Gpu, Inventory, Need, NotFound, PlaceOptions, Placement, place};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -85,7 +83,9 @@ fn bytes(models: &[usize], needs: &[Need]) -> u128 {
     let of = |node: &usize| {
         let need = needs.iter().find(|need| need.node == *node).expect("a model that was asked for");
         let model = &need.model;
-        u128::from(model.weights) + u128::from(model.activations_per_row) * need.rows as u128 + u128::from(model.workspace)
+        u128::from(model.weights)
+            + u128::from(model.activations_per_row) * need.rows as u128
+            + u128::from(model.workspace)
     };
     u128::from(CONTEXT_BYTES) + models.iter().map(of).sum::<u128>()
 }
@@ -180,5 +180,8 @@ fn random_cases_are_placed_often_and_refused_often() {
             Err(_) => n_refused += 1,
         }
     }
-    assert!(n_placed > 200 && n_on_gpus > 100 && n_refused > 200, "{n_placed} placed, {n_on_gpus}, {n_refused} refused");
+    assert!(
+        n_placed > 200 && n_on_gpus > 100 && n_refused > 200,
+        "{n_placed} placed, {n_on_gpus}, {n_refused} refused"
+    );
 }

@@ -53,7 +53,8 @@ fn workers_are_recommended_for_the_models_memory() {
 fn people_get_a_table_that_ends_with_the_command() {
     let done = machine().run(SHIPPED, &["devices", "--model-memory", "5GiB"]);
     assert_eq!((done.code, &*done.stderr), (0, ""), "{done:?}");
-    for part in [&*uuid(0), "pid 4121 uses 13 GiB, pid 4000 uses 1 GiB", "580.159", "4 GPUs, 77 GiB", "cuda:3  Stand-in A MIG"]
+    for part in
+        [&*uuid(0), "pid 4121 uses 13 GiB, pid 4000 uses 1 GiB", "580.159", "4 GPUs, 77 GiB", "cuda:3  Stand-in A MIG"]
     {
         assert!(done.stdout.contains(part), "{part} in {}", done.stdout);
     }
@@ -98,7 +99,10 @@ fn without_a_driver_there_is_one_line_about_it_and_the_cpu() {
     let cases = [
         (Machine::without_driver(), "there is no NVIDIA driver (looked for `libnvidia-ml.so.1`, `libnvidia-ml.so`)"),
         (Machine::without_driver().with_library(), "the NVIDIA driver does not answer: NVIDIA driver is not loaded"),
-        (Machine::without_driver().set("FLOWGPU_NVML", "/none.so"), "`/none.so`, which `FLOWGPU_NVML` names, cannot be loaded"),
+        (
+            Machine::without_driver().set("FLOWGPU_NVML", "/none.so"),
+            "`/none.so`, which `FLOWGPU_NVML` names, cannot be loaded",
+        ),
     ];
     for (machine, reason) in cases {
         let done = machine.run(SHIPPED, &["devices", "--model-memory", "5GiB"]);

@@ -109,7 +109,13 @@ impl Machine {
 
     pub fn run(&self, program: &str, args: &[&str]) -> Done {
         let mut command = Command::new(program);
-        command.args(args).current_dir(self.folder.path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
+        self.prepare(command.args(args));
+        done(command.output().expect("the program starts"))
+    }
+
+    /// Lets a program see this machine, and nothing of who runs the tests.
+    pub fn prepare(&self, command: &mut Command) {
+        command.current_dir(self.folder.path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
         for variable in [
             "LC_ALL",
             "LC_CTYPE",
@@ -125,8 +131,7 @@ impl Machine {
         ] {
             command.env_remove(variable);
         }
-        let variables = self.variables.iter().map(|(name, value)| (name, value));
-        done(command.envs(variables).output().expect("the program starts"))
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
     }
 
     pub fn devices(&self) -> Json {

@@ -136,7 +136,8 @@ fn cuda_without_a_gpu_is_refused_with_what_was_looked_for() {
 #[test]
 fn cuda_without_the_worker_is_refused_with_where_it_was_looked_for() {
     let machine = machine(&[4000], "{device: cuda}").set("FLOWGPU_WORKER_CUDA", "/none");
-    let parts = ["`sums` asks for `cuda`, and the worker for GPUs was not found: looked for `/none`", "scripts/cuda-build.sh"];
+    let parts =
+        ["`sums` asks for `cuda`, and the worker for GPUs was not found: looked for `/none`", "scripts/cuda-build.sh"];
     check_refused(&machine, &[], &parts);
 }
 
@@ -152,8 +153,12 @@ fn a_gpu_that_is_not_there_is_refused_with_the_list() {
 fn a_model_that_does_not_fit_is_refused_with_the_whole_sum() {
     // Less than the context alone takes.
     let machine = machine(&[400, 300], "{}");
-    let parts =
-        ["`sums` does not fit on any GPU", "context 450 MiB", "cuda:0 has 400 MiB free of 400 MiB", "cuda:1 has 300 MiB"];
+    let parts = [
+        "`sums` does not fit on any GPU",
+        "context 450 MiB",
+        "cuda:0 has 400 MiB free of 400 MiB",
+        "cuda:1 has 300 MiB",
+    ];
     check_refused(&machine, &[], &parts);
 }
 

@@ -44,7 +44,7 @@ fn a_worker_killed_at_any_moment_costs_no_row() {
 fn poison(how: &str) {
     let nodes = format!(
         "  rows: {{kind: source.synthetic, with: {{count: 10000}}}}
-  tensor: {{kind: transform.test_tensor, with: {{shape: [4], dtype: u8}}}}
+  tensor: {{kind: transform.test_tensor, with: {{shape: [8], dtype: u8, numbered: true}}}}
   bad: {{kind: infer.test, from: tensor, with: {{n: 1, batch: 64, as: bad, crash: {{rows: [7777], how: {how}}}}}}}
   good: {{kind: infer.test, from: tensor, with: {{n: 2, batch: 64, as: logits}}}}
   out: {{kind: sink.jsonl, from: good, with: {{path: out.jsonl}}}}

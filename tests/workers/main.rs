@@ -4,13 +4,13 @@
 //! on the CPU. Nothing here measures time; where order in time matters it is read from the trace, in which the stand-in
 //! notes what it has booked.
 
+mod conformance;
 mod deaths;
-
+mod gpus;
 mod identity;
-
-
-
+mod limits;
+mod memory;
 #[path = "../cli/program.rs"]
 mod program;
-
+mod refusals;
 mod scene;

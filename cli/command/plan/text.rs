@@ -7,7 +7,7 @@ use engine::graph::render::plain::{for_terminal, width};
 use engine::schedule::{Bytes, DevicePlace, Gpu, Plan, SLOTS_PER_MODEL, STREAMS_PER_MODEL, WorkerPlace};
 
 use super::{bar, models, outputs};
-use crate::progress::human::{bytes, count};
+use crate::progress::human::count;
 use crate::progress::{Charset, Terminal};
 
 /// Columns before the texts.
@@ -17,7 +17,7 @@ pub(super) fn text(plan: &Plan, terminal: &Terminal) -> String {
     let mut page = Page { text: String::new(), terminal: *terminal };
     page.line(
         "host",
-        format!("{}, {} of memory", count(plan.inventory.cores as u64, "core"), bytes(plan.inventory.memory)),
+        format!("{}, {} of memory", count(plan.inventory.cores as u64, "core"), Bytes(plan.inventory.memory)),
     );
     page.line("threads", threads(plan));
     page.line("queues", queues(plan));
@@ -101,7 +101,7 @@ fn threads(plan: &Plan) -> String {
         .placement
         .workers
         .iter()
-        .filter(|worker| plan.placement.isolation_of(worker) == Isolation::Process)
+        .filter(|worker| worker.device == DevicePlace::Cpu && plan.placement.isolation == Isolation::Process)
         .map(|worker| worker.threads)
         .sum();
     if in_workers > 0 {
@@ -119,7 +119,7 @@ fn queues(plan: &Plan) -> String {
     if !others.is_empty() {
         text = format!("{text} ({})", others.join(", "));
     }
-    format!("{text}, at most {} in all", bytes(plan.queue_memory))
+    format!("{text}, at most {} in all", Bytes(plan.queue_memory))
 }
 
 /// Equal GPUs in one line: `2 x NVIDIA A10 (24 GiB): cuda:0 21.8 GiB free, cuda:1 9.1 GiB free (pid 4121 uses 14 GiB)`.
@@ -177,7 +177,8 @@ fn placement(plan: &Plan, charset: Charset) -> Vec<String> {
         .map(|(group, name)| format!("{name:<columns$} -> {}", workers_on(plan, group, charset)))
         .collect();
     if workers.iter().any(|worker| worker.device != DevicePlace::Cpu) {
-        lines.push(format!("{:<columns$}    {}", "", bar::legend(charset)));
+        let arrow = width(&drawn(vec![" -> ".to_owned()], charset)[0]);
+        lines.push(" ".repeat(columns + arrow) + &bar::legend(charset));
     }
     lines
 }

@@ -105,7 +105,7 @@ impl Drop for Crew {
 }
 
 fn is_process(plan: &Plan, worker: &WorkerPlace) -> bool {
-    worker.device != DevicePlace::Cpu || plan.placement.isolation == Isolation::Process
+    plan.placement.isolation_of(worker) == Isolation::Process
 }
 
 fn worker_spec(

@@ -28,8 +28,8 @@ use super::trace::{Place, Trace};
 use crate::config::Port;
 use crate::data::{Alloc, HeapPool};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::node::{BuildCx, Cancel, Fault, Role, SourceStage, Stage};
-use crate::schedule::Plan;
+use crate::node::{BuildCx, Cancel, Fault, Padding, Role, SourceStage, Stage};
+use crate::schedule::{DevicePlace, Plan};
 
 /// What a run needs to know of the program that it runs in.
 #[derive(Clone, Debug, Default)]
@@ -242,7 +242,7 @@ impl Start {
                 let inferring = Inferring {
                     me,
                     columns: infer.inputs.clone(),
-                    padding: infer.padding,
+                    padding: padding(&self.plan, node_idx, infer.padding),
                     input,
                     outlets,
                     places: Vec::new(),
@@ -334,6 +334,12 @@ impl Start {
         self.stages.push(thread.map_err(|error| Fault::transient(format!("cannot start a thread: {error}")))?);
         Ok(())
     }
+}
+
+/// What part batches of a model need: on a GPU kernels see the whole batch, whatever the model does on the CPU.
+fn padding(plan: &Plan, node_idx: usize, on_cpu: Padding) -> Padding {
+    let on_gpu = plan.placement.workers_of(node_idx).any(|worker| worker.device != DevicePlace::Cpu);
+    if on_gpu { Padding::ToPlan } else { on_cpu }
 }
 
 /// Tells all others of a stage that failed.

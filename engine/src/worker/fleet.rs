@@ -440,6 +440,7 @@ fn supervise(shared: &Arc<Shared>) {
         let mut state = shared.lock();
         let now = Instant::now();
         if state.closing {
+            state.due.clear();
             let since = *stopping_since.get_or_insert_with(|| {
                 state.processes.iter_mut().flatten().for_each(|live| live.write(&ToWorker::Stop, None));
                 now

@@ -330,3 +330,6 @@ impl<'a, T: FnMut(Done)> Finisher<'a, T> {
 fn is_short(outcome: &Result<Computed, JobError>) -> bool {
     matches!(outcome, Err(JobError::Model(ModelError::OutOfMemory(_))))
 }
+
+#[cfg(test)]
+mod tests;

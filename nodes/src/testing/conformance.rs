@@ -28,6 +28,8 @@ enum Which {
     Double,
     /// The input.
     Echo,
+    /// The first byte of each row: no work at all, however large the input is.
+    First,
     /// The input; where its first value is 0, once a file exists.
     Gate(Gate),
     /// The input, but it fails where its first value is 1 and panics where that is 2.
@@ -75,6 +77,7 @@ impl Model for Which {
         match self {
             Which::Double => return Ok(vec![double(&inputs[0])]),
             Which::Halve => return Ok(vec![inputs[0].rows(0, inputs[0].n_rows() / 2)]),
+            Which::First => return Ok(vec![first_bytes(&inputs[0])]),
             Which::Gate(gate) if first() == Some(0.0) => wait_for(&gate.until)?,
             Which::Moody if first() == Some(1.0) => return Err(ModelError::Failed("no ones".to_owned())),
             Which::Moody if first() == Some(2.0) => panic!("no twos"),
@@ -87,6 +90,11 @@ impl Model for Which {
 fn double(input: &Tensor) -> Tensor {
     let doubled: Vec<_> = input.view().to_f32().iter().map(|value| value * 2.0).collect();
     Tensor::from_slice(&HeapPool::new(), DType::F32, input.shape().to_vec(), &doubled)
+}
+
+fn first_bytes(input: &Tensor) -> Tensor {
+    let bytes: Vec<u8> = (0..input.n_rows()).map(|row_idx| input.row(row_idx).bytes[0]).collect();
+    Tensor::from_slice(&HeapPool::new(), DType::U8, vec![bytes.len(), 1], &bytes)
 }
 
 /// Waits until there is a file, but not for ever.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use engine::config::Devices;
 use engine::data::{ColumnType, DType, Dim, Field, HeapPool, Role, Schema, Tensor};
 use engine::node::{
-    BuildCx, Fault, InferStage, LoadModel, Model, ModelError, ModelNeed, NodeKind, NodeSpec, Padding, SpecCx,
-    SpecError, Stage, find_column,
+    BuildCx, Fault, FileStamp, InferStage, LoadModel, Model, ModelError, ModelNeed, NodeKind, NodeSpec, Padding,
+    SpecCx, SpecError, Stage, find_column,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,6 +50,8 @@ pub struct TestModel {
     panic: Option<OnRows>,
     /// Where it may run.
     device: Option<Devices>,
+    /// A file that it says it is loaded from; from the pipeline's folder.
+    weights: Option<std::path::PathBuf>,
     /// What it says that it needs of a device.
     #[serde(default)]
     need: Need,
@@ -112,7 +114,8 @@ impl NodeKind for TestModel {
         let spec = NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[column]) };
         let Need { weights, activations_per_row, workspace } = self.need;
         let devices = self.device.clone();
-        let need = ModelNeed { weights, activations_per_row, workspace, devices, files: Vec::new() };
+        let files = self.weights.iter().filter_map(|path| FileStamp::of(&cx.base.join(path))).collect();
+        let need = ModelNeed { weights, activations_per_row, workspace, devices, files };
         Ok(spec.with_new(&self.output, ty, Role::Result)?.with_detail(format!("sums, {}", self.n)).with_need(need))
     }
 
