@@ -184,7 +184,7 @@ fn a_worker_that_was_replaced_is_told_with_what_it_died_of() {
     assert_eq!(done.code, 0, "{done:?}");
     let worker = folder.json("r.json")["workers"][0].clone();
     assert_eq!((&worker["rows"], &worker["restarts"]), (&100.into(), &1.into()));
-    assert_eq!(worker["died_of"], "died of signal 11 (segmentation fault)");
+    assert_eq!(worker["trouble"], "died of signal 11 (segmentation fault)");
     for part in [
         format!("\n  worker 0  cpu  pid {}  100 rows  1 restart\n", worker["pid"]),
         "\n  worker 0 (cpu) was replaced: it died of signal 11 (segmentation fault)\n".to_owned(),

@@ -679,7 +679,7 @@ mod tests {
         let mut scene = Scene::new(1);
         scene.submit(0, 0, Conduct::Shared);
         scene.tick(29_000);
-        assert_eq!(scene.killed, []);
+        assert_eq!(scene.killed, [0usize; 0]);
         scene.tick(2_000);
         assert_eq!(scene.killed, [0]);
         scene.relapse(0);
@@ -695,7 +695,7 @@ mod tests {
         scene.dispatch.finished(0, number, outcome, scene.now);
         scene.submit(0, 1, Conduct::Shared);
         scene.tick(199_000);
-        assert_eq!(scene.killed, []);
+        assert_eq!(scene.killed, [0usize; 0]);
         scene.tick(2_000);
         assert_eq!(scene.killed, [0]);
     }
