@@ -115,8 +115,8 @@ fn weights_that_change_after_the_plan_are_a_fault_that_names_them() {
     // worker's load waits behind cannot be had, so the stamp itself is tested in the engine, and here that a file that
     // was replaced while a worker restarts is noticed.
     let folder = Folder::with_nodes(
-        "  rows: {kind: source.synthetic, with: {count: 2000}}
-  tensor: {kind: transform.test_tensor, with: {shape: [8], dtype: u8, numbered: true}}
+        "  rows: {kind: source.synthetic, with: {rows: {count: 2000}}}
+  tensor: {kind: transform.test_tensor, with: {shape: [8], numbered: true}}
   sums: {kind: infer.test, with: {micros: 2000, weights: weights.bin, crash: {rows: [1000], once: crashed}}}
   out: {kind: sink.jsonl, with: {path: out.jsonl}}
 ",

@@ -53,8 +53,8 @@ pub fn run_with_gpus(folder: &Folder, args: &[&str]) -> Done {
 /// `count` rows through a model with the options `model`, in batches of `batch`, into `out.jsonl`.
 pub fn sums(count: usize, batch: usize, model: &str) -> Folder {
     Folder::with_nodes(&format!(
-        "  rows: {{kind: source.synthetic, with: {{count: {count}}}}}
-  tensor: {{kind: transform.test_tensor, with: {{shape: [8], dtype: u8, numbered: true}}}}
+        "  rows: {{kind: source.synthetic, with: {{rows: {{count: {count}}}}}}}
+  tensor: {{kind: transform.test_tensor, with: {{shape: [8], numbered: true}}}}
   sums: {{kind: infer.test, with: {{n: 2, batch: {batch}{}{model}}}}}
   out: {{kind: sink.jsonl, with: {{path: out.jsonl}}}}
 ",
@@ -69,16 +69,9 @@ pub fn check_sums(folder: &Folder, count: usize, without: &[u64]) {
     assert_eq!(rows.len(), expected.len());
     for (row, index) in rows.iter().zip(expected) {
         let logits: Vec<f32> = row["logits"].as_array().expect("a list").iter().map(number).collect();
-        assert_eq!(logits, [sum(index), 2.0 * sum(index)], "row {index}");
+        assert_eq!(logits, nodes::testing::expected_numbered_logits(index, 8, 2), "row {index}");
         assert_eq!(row["uri"], format!("synthetic/{index}"));
     }
-}
-
-/// The sum of a row's eight elements: the first four are its number.
-fn sum(index: u64) -> f32 {
-    let number = (index as u32).to_le_bytes();
-    let elements = number.into_iter().chain((4..8).map(|at| nodes::testing::element(index, at)));
-    elements.map(f32::from).sum()
 }
 
 fn number(value: &Json) -> f32 {

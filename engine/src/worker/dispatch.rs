@@ -190,13 +190,7 @@ impl Dispatch {
 
     /// Jobs of `model` that are worth having submitted, given which workers there are.
     pub(super) fn capacity(&self, model: usize) -> usize {
-        let depths = self.workers.iter().filter(|worker| worker.phase != Phase::Lost).map(|worker| {
-            match worker.models.get(&model) {
-                Some(Loading::Ready { depth }) => *depth,
-                Some(Loading::Awaited) => 2,
-                Some(Loading::Failed(_)) | None => 0,
-            }
-        });
+        let depths = self.workers.iter().filter_map(|worker| worker.depth(model));
         depths.sum::<usize>().max(2)
     }
 
@@ -620,7 +614,7 @@ mod tests {
         scene.submit(0, 0, Conduct::Shared);
         scene.submit(1, 1, Conduct::Shared);
         scene.relapse(0);
-        assert_eq!(scene.finished, []);
+        assert!(scene.finished.is_empty());
         scene.relapse(0);
         let crashed = Err(JobError::Crashed("died of signal 9".to_owned()));
         assert_eq!(scene.finished, [(0, crashed)]);
@@ -653,7 +647,7 @@ mod tests {
             scene.started.clear();
         }
         assert_eq!(scene.dispatch.phase(0), Phase::Lost);
-        assert_eq!(scene.failed, []);
+        assert!(scene.failed.is_empty());
         while scene.n_running(1) > 0 {
             scene.answer(1, Ok(Vec::new()));
         }
@@ -679,7 +673,7 @@ mod tests {
         let mut scene = Scene::new(1);
         scene.submit(0, 0, Conduct::Shared);
         scene.tick(29_000);
-        assert_eq!(scene.killed, []);
+        assert!(scene.killed.is_empty());
         scene.tick(2_000);
         assert_eq!(scene.killed, [0]);
         scene.relapse(0);
@@ -695,7 +689,7 @@ mod tests {
         scene.dispatch.finished(0, number, outcome, scene.now);
         scene.submit(0, 1, Conduct::Shared);
         scene.tick(199_000);
-        assert_eq!(scene.killed, []);
+        assert!(scene.killed.is_empty());
         scene.tick(2_000);
         assert_eq!(scene.killed, [0]);
     }
