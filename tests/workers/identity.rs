@@ -10,7 +10,8 @@ fn the_quick_start_is_byte_identical_by_thread_and_by_process() {
     let examples = Path::new(ROOT).join("pipelines");
     let examples = examples.to_str().expect("UTF-8");
     let text = std::fs::read_to_string(format!("{examples}/quickstart.yaml")).expect("the quick start");
-    let text = text.replace("photos/", &format!("{examples}/photos/")).replace("models/", &format!("{examples}/models/"));
+    let text =
+        text.replace("photos/", &format!("{examples}/photos/")).replace("models/", &format!("{examples}/models/"));
     let outputs = ["thread", "process"].map(|isolation| {
         let folder = Folder::new();
         folder.write("p.yaml", &text);
