@@ -31,7 +31,7 @@ fn refusal(done: &Done) -> &str {
 
 #[test]
 fn a_model_goes_to_every_gpu() {
-    let machine = machine(&[4000, 4000], "{}");
+    let machine = machine(&[4000, 4000], "{workers_per_device: 1}");
     let done = machine.plan(&["--format", "json"]);
     assert_eq!(done.json()["placement"]["isolation"], "process");
     let workers = workers(&done);
@@ -55,7 +55,7 @@ fn a_model_goes_to_every_gpu() {
 
 #[test]
 fn tokens_are_the_users_own() {
-    let machine = machine(&[4000, 4000, 4000], "{}").set("CUDA_VISIBLE_DEVICES", "2,0");
+    let machine = machine(&[4000, 4000, 4000], "{workers_per_device: 1}").set("CUDA_VISIBLE_DEVICES", "2,0");
     let done = machine.plan(&["--format", "json"]);
     let seen: Vec<_> = workers(&done).iter().map(|worker| (worker["token"].clone(), worker["uuid"].clone())).collect();
     assert_eq!(seen, [(json!("2"), json!(uuid(2))), (json!("0"), json!(uuid(0)))]);
@@ -63,7 +63,7 @@ fn tokens_are_the_users_own() {
 
 #[test]
 fn the_command_line_wins_over_the_file() {
-    let machine = machine(&[4000, 4000], "{device: cpu, isolation: thread}");
+    let machine = machine(&[4000, 4000], "{device: cpu, isolation: thread, workers_per_device: 1}");
     assert_eq!(devices(&machine.plan(&["--format", "json"])), ["cpu"]);
     assert_eq!(devices(&machine.plan(&["--format", "json", "--device", "cuda:1"])), ["cuda:1"]);
     let two = machine.plan(&["--format", "json", "--device", "cuda:0", "--workers-per-device", "2"]);
@@ -165,7 +165,7 @@ fn a_model_that_does_not_fit_is_refused_with_the_whole_sum() {
 #[test]
 fn memory_of_other_users_is_not_ours() {
     let busy = with(gpu(0), "users", json!([{"pid": 4121, "bytes": 24 * GIB - 400 * MIB}]));
-    let machine = Machine::new(&[busy.clone()]);
+    let machine = Machine::new(std::slice::from_ref(&busy));
     machine.write_pipeline("{}", MODEL);
     check_refused(&machine, &[], &["cuda:0 has 400 MiB free of 24 GiB; pid 4121 uses 23.6 GiB"]);
     let machine = Machine::new(&[busy, gpu(1)]);

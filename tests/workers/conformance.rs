@@ -13,7 +13,7 @@ use engine::worker::{
 };
 use serde_json::{Value as Json, json};
 
-use crate::program::TESTING;
+use crate::program::{TESTING, wait_for};
 
 /// A model, and the workers that it lives in.
 struct Owned {
@@ -69,7 +69,10 @@ fn start(kind: &str, with: Json, instances: usize) -> Result<Owned, Fault> {
         patience: Duration::from_secs(60),
         reserve: 1 << 30,
     })?;
-    Ok(Owned { executor: fleet.executor(0)?, _fleet: fleet })
+    let owned = Owned { executor: fleet.executor(0)?, _fleet: fleet };
+    // A job waits behind another one in the same worker, so those that must not wait are sent when all workers are there.
+    wait_for("all workers", || (owned.capacity() >= 2 * instances).then_some(()));
+    Ok(owned)
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn upload_compute_and_download_of_successive_jobs_overlap() {
 #[test]
 fn two_models_on_one_gpu_compute_at_the_same_time() {
     let folder = Folder::with_nodes(
-        "  rows: {kind: source.synthetic, with: {count: 800}}
+        "  rows: {kind: source.synthetic, with: {rows: {count: 800}}}
   tensor: {kind: transform.test_tensor, with: {shape: [8], dtype: u8}}
   batches: {kind: batch, with: {size: 8}}
   one: {kind: infer.test, from: batches, with: {as: one}}

@@ -10,6 +10,8 @@ mod gpus;
 mod identity;
 mod limits;
 mod memory;
+// Shared with the tests of the command line, which use more of it.
+#[allow(dead_code)]
 #[path = "../cli/program.rs"]
 mod program;
 mod refusals;

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use crate::program::{Done, Folder, done};
-use crate::scene::{describe, gpu, run_with_gpus, sums, with_gpus};
+use crate::scene::{Computing, describe, gpu, run_with_gpus, sums, with_gpus};
 
 const CUDA: [&str; 4] = ["run", "p.yaml", "--device", "cuda"];
 
@@ -111,21 +111,18 @@ fn auto_says_why_it_takes_the_cpu() {
 
 #[test]
 fn weights_that_change_after_the_plan_are_a_fault_that_names_them() {
-    // The source's first listing takes the place of a user who copies new weights while the run starts: a pipe that the
-    // worker's load waits behind cannot be had, so the stamp itself is tested in the engine, and here that a file that
-    // was replaced while a worker restarts is noticed.
+    // A worker that is replaced loads the model again, and the file is another by then.
     let folder = Folder::with_nodes(
-        "  rows: {kind: source.synthetic, with: {count: 2000}}
-  tensor: {kind: transform.test_tensor, with: {shape: [8], dtype: u8, numbered: true}}
-  sums: {kind: infer.test, with: {micros: 2000, weights: weights.bin, crash: {rows: [1000], once: crashed}}}
+        "  rows: {kind: source.synthetic, with: {rows: {count: 8000}}}
+  tensor: {kind: transform.test_tensor, with: {shape: [8], numbered: true}}
+  sums: {kind: infer.test, with: {micros: 1000, weights: weights.bin, crash: {rows: [6000], once: crashed}}}
   out: {kind: sink.jsonl, with: {path: out.jsonl}}
 ",
     );
     folder.write("weights.bin", "one");
-    let run = folder.start(&["run", "p.yaml", "--isolation", "process"]);
-    let partial = folder.path(".out.jsonl.partial");
-    crate::program::wait_for("rows", || std::fs::metadata(&partial).ok().filter(|file| file.len() > 0));
+    let computing = Computing::start(&folder, &["run", "p.yaml", "--isolation", "process"]);
+    computing.wait_for_rows(100);
     folder.write("weights.bin", "three");
-    let done = run.end();
+    let done = computing.run.end();
     check(&done, 1, &["weights.bin", "has changed"]);
 }

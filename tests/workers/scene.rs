@@ -1,17 +1,19 @@
 //! Pipelines for workers, stand-in GPUs, and what is read back.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
-use crate::program::{Done, Folder, TESTING, done, wait_for};
+use crate::program::{Done, Folder, TESTING, Under, done, wait_for};
 
 /// The library that answers for NVML, where cargo puts it.
 pub fn nvml() -> PathBuf {
-    let folder = Path::new(TESTING).parent().expect("a folder");
-    let library = folder.join("libflowgpu_standin_nvml.so");
+    let test = std::env::current_exe().expect("this test");
+    let library = test.parent().expect("a folder").join("libflowgpu_standin_nvml.so");
     assert!(library.exists(), "`{}` is built with the workspace", library.display());
     library
 }
@@ -53,8 +55,8 @@ pub fn run_with_gpus(folder: &Folder, args: &[&str]) -> Done {
 /// `count` rows through a model with the options `model`, in batches of `batch`, into `out.jsonl`.
 pub fn sums(count: usize, batch: usize, model: &str) -> Folder {
     Folder::with_nodes(&format!(
-        "  rows: {{kind: source.synthetic, with: {{count: {count}}}}}
-  tensor: {{kind: transform.test_tensor, with: {{shape: [8], dtype: u8, numbered: true}}}}
+        "  rows: {{kind: source.synthetic, with: {{rows: {{count: {count}}}}}}}
+  tensor: {{kind: transform.test_tensor, with: {{shape: [8], numbered: true}}}}
   sums: {{kind: infer.test, with: {{n: 2, batch: {batch}{}{model}}}}}
   out: {{kind: sink.jsonl, with: {{path: out.jsonl}}}}
 ",
@@ -69,16 +71,9 @@ pub fn check_sums(folder: &Folder, count: usize, without: &[u64]) {
     assert_eq!(rows.len(), expected.len());
     for (row, index) in rows.iter().zip(expected) {
         let logits: Vec<f32> = row["logits"].as_array().expect("a list").iter().map(number).collect();
-        assert_eq!(logits, [sum(index), 2.0 * sum(index)], "row {index}");
+        assert_eq!(logits, nodes::testing::expected_numbered_logits(index, 8, 2), "row {index}");
         assert_eq!(row["uri"], format!("synthetic/{index}"));
     }
-}
-
-/// The sum of a row's eight elements: the first four are its number.
-fn sum(index: u64) -> f32 {
-    let number = (index as u32).to_le_bytes();
-    let elements = number.into_iter().chain((4..8).map(|at| nodes::testing::element(index, at)));
-    elements.map(f32::from).sum()
 }
 
 fn number(value: &Json) -> f32 {
@@ -116,4 +111,33 @@ pub fn rows_by_device(report: &Json) -> BTreeMap<String, u64> {
         (worker["device"].as_str().expect("a name").to_owned(), worker["rows"].as_u64().expect("a count"))
     });
     rows.collect()
+}
+
+/// A run of [`sums`] under way that has computed so many rows.
+pub struct Computing {
+    pub run: Under,
+    address: String,
+}
+
+impl Computing {
+    pub fn start(folder: &Folder, args: &[&str]) -> Self {
+        let mut run = folder.start(&[args, &["--metrics-addr", "127.0.0.1:0"]].concat());
+        let address = run.metrics_address();
+        Computing { run, address }
+    }
+
+    /// Rows that the model has given out so far; `None` when the run is over.
+    pub fn rows(&self) -> Option<u64> {
+        let mut stream = TcpStream::connect(&self.address).ok()?;
+        stream.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").ok()?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).ok()?;
+        let line = text.lines().find(|line| line.starts_with("flowgpu_rows_total{node=\"sums\""))?;
+        line.rsplit(' ').next()?.parse().ok()
+    }
+
+    /// Waits until the model has given out more than `n_rows`, and says how many.
+    pub fn wait_for_rows(&self, n_rows: u64) -> u64 {
+        wait_for("rows", || self.rows().filter(|rows| *rows > n_rows))
+    }
 }

@@ -57,8 +57,7 @@ impl Crew {
         }
         let models = remote.iter().map(|&node_idx| model_spec(graph, node_idx)).collect::<Result<Vec<_>, _>>()?;
         let patience = graph.run.job_timeout.map_or(JOB_TIMEOUT, |timeout| timeout.get());
-        // Address space only: several times what rows may take, since slots of several sizes leave gaps.
-        let reserve = (plan.queue_memory * 4).max(8 << 30);
+        let reserve = reserve(plan);
         let spec = FleetSpec { build: build.to_owned(), workers, models, patience, reserve };
         let fleet = if remote.is_empty() { None } else { Some(Fleet::start(spec)?) };
         Ok(Crew { fleet, remote, processes, stats })
@@ -102,6 +101,13 @@ impl Drop for Crew {
             worker.set_state(WorkerState::Stopped);
         }
     }
+}
+
+/// Address space for each arena: several times what rows may take, since slots of several sizes leave gaps; where address
+/// space is limited, a part of it, because a run has an arena or two for each worker and model.
+fn reserve(plan: &Plan) -> u64 {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::As).current;
+    (plan.queue_memory * 4).max(8 << 30).min(limit.map_or(u64::MAX, |limit| limit / 32))
 }
 
 fn is_process(plan: &Plan, worker: &WorkerPlace) -> bool {

@@ -85,15 +85,18 @@ fn on_gpus(
     if let Err(homeless) = deal(needs, gpus, options.placement, &mut rooms) {
         let fits =
             |needs: &[Need], placement, workers| deal(needs, gpus, placement, &mut self::rooms(have, workers)).is_ok();
-        let mut of_homeless: Vec<usize> = needs
-            .iter()
-            .zip(gpus)
-            .filter(|(need, _)| homeless.iter().any(|other| other.node == need.node))
-            .flat_map(|(_, gpus)| gpus.iter().copied())
-            .collect();
-        of_homeless.sort_unstable();
-        of_homeless.dedup();
-        let failed = Failed { homeless, needs, gpus: of_homeless, placement: options.placement, workers };
+        let is_homeless = |need: &Need| homeless.iter().any(|other| other.node == need.node);
+        let with_gpus = || needs.iter().zip(gpus);
+        let mut theirs: Vec<usize> =
+            with_gpus().filter(|(need, _)| is_homeless(need)).flat_map(|(_, gpus)| gpus.iter().copied()).collect();
+        theirs.sort_unstable();
+        theirs.dedup();
+        // What is fixed to a GPU comes before all others, so that they take nothing from it.
+        let are_fixed = theirs.len() == 1;
+        let takes_theirs = |gpus: &[usize]| !are_fixed && gpus.iter().any(|gpu| theirs.contains(gpu));
+        let beside = with_gpus().filter(|(need, gpus)| !is_homeless(need) && takes_theirs(gpus));
+        let beside = beside.map(|(need, _)| need).collect();
+        let failed = Failed { homeless, beside, needs, gpus: theirs, placement: options.placement, workers };
         return Err(policy::too_much(&failed, have, &fits));
     }
     left_out(needs, gpus, &rooms, have, notes);
@@ -265,6 +268,30 @@ mod tests {
         assert!(error.message.contains("context 450 MiB + these = 4.8 GiB a worker"), "{error}");
         assert!(error.help.contains("`placement: spread`"), "{}", error.help);
         assert_eq!(placed(&needs, &SPREAD, &[4000, 3000]), ["cuda:0: a+b, 3450", "cuda:1: c, 1950"]);
+    }
+
+    #[test]
+    fn what_others_take_is_in_the_sum() {
+        let needs = models(&[("a", 3000, "auto"), ("b", 3000, "auto"), ("c", 3000, "auto")]);
+        let error = refused(&needs, &SPREAD, &[4000, 4096]);
+        assert_eq!(
+            error.message,
+            "`c` does not fit on any GPU beside `a` and `b`\n\
+             a  weights 2.9 GiB + activations 32 x 0 B + workspace 0 B = 2.9 GiB\n\
+             b  weights 2.9 GiB + activations 32 x 0 B + workspace 0 B = 2.9 GiB\n\
+             c  weights 2.9 GiB + activations 32 x 0 B + workspace 0 B = 2.9 GiB\n\
+             context 450 MiB for each worker\n\
+             cuda:0 has 3.9 GiB free of 3.9 GiB\n\
+             cuda:1 has 4 GiB free of 4 GiB"
+        );
+        let fixed = models(&[("a", 3000, "cuda:0"), ("b", 3000, "auto")]);
+        let title = |needs: &[Need], options: &PlaceOptions, free: &[u64]| {
+            refused(needs, options, free).message.lines().next().unwrap_or_default().to_owned()
+        };
+        assert_eq!(title(&fixed, &OPTIONS, &[4000, 3000]), "`b` does not fit on any GPU beside `a`");
+        assert_eq!(title(&fixed, &OPTIONS, &[3000, 4000]), "`a` does not fit on cuda:0");
+        assert_eq!(title(&needs, &SPREAD, &[3000, 3000]), "`a`, `b` and `c` do not fit on any GPU");
+        assert_eq!(title(&needs, &SPREAD, &[4000]), "`a`, `b` and `c` do not fit together on cuda:0");
     }
 
     #[test]

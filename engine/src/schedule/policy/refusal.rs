@@ -1,6 +1,6 @@
 //! What is said when models do not fit: the whole sum, what is free, and what would fit.
 
-use super::super::{Bytes, DevicePlace, Inventory, WorkerMemory};
+use super::super::{Bytes, CONTEXT_BYTES, DevicePlace, Inventory, ModelMemory, WorkerMemory};
 use super::{Need, PlaceError};
 use crate::config::PlacementPolicy;
 use crate::graph::render::figures::grouped;
@@ -12,6 +12,8 @@ pub(in super::super) type Try<'a> = dyn Fn(&[Need], PlacementPolicy, u64) -> boo
 pub(in super::super) struct Failed<'a> {
     /// The models that found no place.
     pub homeless: Vec<&'a Need>,
+    /// Models that take room on the GPUs that the homeless may be dealt to.
+    pub beside: Vec<&'a Need>,
     /// All models that were to be dealt.
     pub needs: &'a [Need],
     /// The GPUs that the homeless may be dealt to.
@@ -24,23 +26,44 @@ pub(in super::super) struct Failed<'a> {
 
 /// Models that do not fit.
 pub(in super::super) fn too_much(failed: &Failed<'_>, have: &Inventory, fits: &Try<'_>) -> PlaceError {
-    let names: Vec<_> = failed.homeless.iter().map(|need| format!("`{}`", need.name)).collect();
-    let (names, together) = match &names[..] {
-        [name] => (format!("{name} does not fit"), ""),
-        _ => (format!("{} do not fit together", and(&names)), " one"),
-    };
-    let place = match &failed.gpus[..] {
-        [gpu] => have.device_name(DevicePlace::Gpu(*gpu)),
-        _ if together.is_empty() => "any GPU".to_owned(),
-        _ => "one GPU".to_owned(),
-    };
-    let mut lines = vec![format!("{names} on {place}")];
-    lines.extend(WorkerMemory::of(failed.homeless.iter().copied()).lines());
+    let mut lines = vec![failed.title(have)];
+    if failed.are_apart() {
+        let mut models: Vec<_> =
+            failed.homeless.iter().chain(&failed.beside).map(|need| ModelMemory::of(need)).collect();
+        models.sort_by_key(|model| model.node);
+        lines.extend(models.iter().map(|model| format!("{}  {model} = {}", model.name, Bytes(model.bytes()))));
+        lines.push(format!("context {} for each worker", Bytes(CONTEXT_BYTES)));
+    } else {
+        lines.extend(WorkerMemory::of(failed.homeless.iter().copied()).lines());
+    }
     if failed.workers > 1 {
         lines.push(format!("{} workers on each GPU were asked for", failed.workers));
     }
     lines.extend(failed.gpus.iter().map(|&gpu| free(have, gpu)));
     PlaceError { message: lines.join("\n"), help: ways_out(failed, fits) }
+}
+
+impl Failed<'_> {
+    /// Whether the models need not share a worker, so that their sum says nothing.
+    fn are_apart(&self) -> bool {
+        let are_dealt = self.placement == PlacementPolicy::Spread && self.gpus.len() > 1 && self.homeless.len() > 1;
+        are_dealt || !self.beside.is_empty()
+    }
+
+    fn title(&self, have: &Inventory) -> String {
+        let names: Vec<_> = self.homeless.iter().map(|need| format!("`{}`", need.name)).collect();
+        let do_not_fit = if names.len() == 1 { "does not fit" } else { "do not fit" };
+        let together = names.len() > 1 && !self.are_apart();
+        let place = match &self.gpus[..] {
+            [gpu] => have.device_name(DevicePlace::Gpu(*gpu)),
+            _ if together => "one GPU".to_owned(),
+            _ => "any GPU".to_owned(),
+        };
+        let together = if together { " together" } else { "" };
+        let others: Vec<_> = self.beside.iter().map(|need| format!("`{}`", need.name)).collect();
+        let beside = if others.is_empty() { String::new() } else { format!(" beside {}", and(&others)) };
+        format!("{} {do_not_fit}{together} on {place}{beside}", and(&names))
+    }
 }
 
 /// What would fit, the smallest change first.
