@@ -39,7 +39,7 @@ Examples:
   flowgpu run classify.yaml --report run.json --metrics-addr 127.0.0.1:9184
   flowgpu run classify.yaml --isolation process --trace trace.json
 
-Each option but --set has its place under `run:` in the pipeline file; the command line wins. Paths given here \
+Each option but --set and --fresh has its place under `run:` in the pipeline file; the command line wins. Paths given here \
 start from the current folder, those in the file from the file's.
 
 Ctrl-C stops the sources, finishes what is in flight and keeps it; a second one aborts. `FLOWGPU_LOG=debug` shows \
