@@ -64,14 +64,14 @@ fn text(plan: &schedule::Plan, terminal: &Terminal) -> String {
     };
     line("host", format!("{}, {} of memory", count(plan.inventory.cores as u64, "core"), bytes(plan.inventory.memory)));
     let pools = plan.pools;
-    let n_models = plan.placement.len();
+    let n_models = plan.graph.with_role(Role::Infer).count();
     let mut threads = vec![format!("reading {}", pools.io), format!("rows {}", pools.rows)];
     if n_models > 0 {
         threads.push(format!("models {}", pools.model));
     }
     line("threads", threads.join(", "));
     line("queues", queues(plan));
-    for place in &plan.placement {
+    for place in places(plan) {
         let node = &graph.nodes[place.node];
         let batch = node.schemas.first().and_then(|schema| schema.batch);
         let batch = batch.map(|size| format!(", batches of {}", grouped(size as u64))).unwrap_or_default();
@@ -92,6 +92,27 @@ fn text(plan: &schedule::Plan, terminal: &Terminal) -> String {
         line(if number == 0 { "writes" } else { "" }, path);
     }
     text
+}
+
+/// Where a model runs, and how many instances of it.
+struct Place {
+    node: usize,
+    device: String,
+    instances: usize,
+}
+
+fn places(plan: &schedule::Plan) -> Vec<Place> {
+    let mut places: Vec<Place> = Vec::new();
+    for node in plan.graph.with_role(Role::Infer) {
+        for worker in plan.placement.workers_of(node) {
+            let device = plan.inventory.device_name(worker.device);
+            match places.iter_mut().find(|place| (place.node, &place.device) == (node, &device)) {
+                Some(place) => place.instances += 1,
+                None => places.push(Place { node, device, instances: 1 }),
+            }
+        }
+    }
+    places
 }
 
 fn queues(plan: &schedule::Plan) -> String {
@@ -126,7 +147,7 @@ fn json(plan: &schedule::Plan) -> Json {
             "room": room,
         })
     });
-    let placement = plan.placement.iter().map(
+    let placement = places(plan).into_iter().map(
         |place| json!({"node": graph.nodes[place.node].name, "device": place.device, "instances": place.instances}),
     );
     json!({

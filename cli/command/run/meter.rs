@@ -8,7 +8,7 @@ use std::time::Duration;
 use engine::graph::{Graph, RowOrigin};
 use engine::node::Role;
 use engine::runtime::{RunStats, Running, Verdict};
-use engine::schedule::{Place, Room};
+use engine::schedule::{Plan, Room};
 
 use crate::progress::{NodeLine, Snapshot};
 
@@ -23,7 +23,7 @@ pub(super) struct Meter {
     graph: Arc<Graph>,
     stats: Arc<RunStats>,
     rooms: Vec<Room>,
-    placement: Vec<Place>,
+    plan: Arc<Plan>,
 }
 
 impl Meter {
@@ -34,7 +34,7 @@ impl Meter {
             graph: plan.graph.clone(),
             stats: running.stats(),
             rooms: plan.rooms.clone(),
-            placement: plan.placement.clone(),
+            plan: running.plan().clone(),
         }
     }
 
@@ -65,6 +65,12 @@ impl Meter {
         }
     }
 
+    /// Where the node's model runs.
+    fn device(&self, node_idx: usize) -> Option<String> {
+        let worker = self.plan.placement.workers_of(node_idx).next()?;
+        Some(self.plan.inventory.device_name(worker.device))
+    }
+
     fn line(&self, node_idx: usize, elapsed: Duration) -> NodeLine {
         let (node, figures) = (&self.graph.nodes[node_idx], &self.stats.nodes[node_idx]);
         let shares = figures.shares(elapsed);
@@ -72,7 +78,7 @@ impl Meter {
         NodeLine {
             name: node.name.clone(),
             kind: node.kind.name().to_owned(),
-            device: self.placement.iter().find(|place| place.node == node_idx).map(|place| place.device.clone()),
+            device: self.device(node_idx),
             rows: figures.rows_out.load(Relaxed),
             queue_len: figures.queue.load(Relaxed) as u64,
             queue_cap: if is_source { 0 } else { self.rooms[node_idx].queue_batches as u64 },

@@ -27,6 +27,7 @@ mod span;
 mod tree;
 mod variables;
 
+pub use crate::node::Devices;
 pub use document::Document;
 pub use json_schema::json_schema;
 pub use kinds::KindSchemas;
@@ -34,7 +35,7 @@ pub use mistake::Mistake;
 pub use mistakes::{Look, Mistakes};
 pub use nearest::{list, nearest};
 pub use node_decl::{Input, NodeDecl, OnError, Port};
-pub use run_options::{RunOptions, Threads};
-pub use scalar::{Devices, Duration, Fraction, Limit, ScalarError, Size};
+pub use run_options::{Isolation, PlacementPolicy, RunOptions, Threads};
+pub use scalar::{Duration, Fraction, Limit, ScalarError, Size, WorkersPerDevice};
 pub use source::{Location, Source};
 pub use span::{Span, Spanned};

@@ -3,9 +3,9 @@
 use std::num::NonZeroUsize;
 
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Devices, Limit, Size};
+use super::{Devices, Duration, Limit, Size, WorkersPerDevice};
 
 /// How a pipeline is run. What is left out is for the engine to choose.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -30,6 +30,39 @@ pub struct RunOptions {
     pub threads: Option<Threads>,
     /// How much memory the rows between nodes may take, all queues together.
     pub queue_memory: Option<Size>,
+    /// How models share several GPUs.
+    pub placement: Option<PlacementPolicy>,
+    /// Whether models on the CPU run in this process or in worker processes; GPUs always have workers.
+    pub isolation: Option<Isolation>,
+    /// How many worker processes share a device, `auto` or a number.
+    pub workers_per_device: Option<WorkersPerDevice>,
+    /// How long a batch may take at least before its worker counts as hung: then, or after twenty times what such batches
+    /// usually take, the worker is replaced. Default: 30s.
+    pub job_timeout: Option<Duration>,
+    /// A file for a trace of the run in Chrome's form, which Perfetto shows too.
+    pub trace: Option<String>,
+}
+
+/// How models share several GPUs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PlacementPolicy {
+    /// Every model on every GPU that holds them all.
+    #[default]
+    Replicate,
+    /// Models dealt over the GPUs, for when they do not all fit on one.
+    Spread,
+}
+
+/// Where models run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Isolation {
+    /// On threads of this process.
+    #[default]
+    Thread,
+    /// In worker processes, whose death costs nothing but time.
+    Process,
 }
 
 /// How many threads each pool has; by default what the processor has to give.
@@ -66,6 +99,11 @@ impl RunOptions {
             quiet: given.quiet.or(self.quiet),
             threads,
             queue_memory: given.queue_memory.or(self.queue_memory),
+            placement: given.placement.or(self.placement),
+            isolation: given.isolation.or(self.isolation),
+            workers_per_device: given.workers_per_device.or(self.workers_per_device),
+            job_timeout: given.job_timeout.or(self.job_timeout),
+            trace: given.trace.or(self.trace),
         }
     }
 }

@@ -12,6 +12,19 @@ pub trait Memory: Send + Sync {
     fn bytes(&self) -> &[u8];
     /// The bytes, for the one owner.
     fn bytes_mut(&mut self) -> &mut [u8];
+    /// Where other processes find the block, if it lies in memory that they can map.
+    fn shared(&self) -> Option<SharedAt> {
+        None
+    }
+}
+
+/// A place in memory that several processes map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct SharedAt {
+    /// Which arena.
+    pub arena: u32,
+    /// Bytes from its start.
+    pub offset: u64,
 }
 
 /// Gives out memory for tensors.
@@ -48,6 +61,11 @@ impl Buffer {
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         self.0.bytes()
+    }
+
+    /// Where other processes find it, if it lies in memory that they can map.
+    pub fn shared(&self) -> Option<SharedAt> {
+        self.0.shared()
     }
 }
 

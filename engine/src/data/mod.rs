@@ -14,7 +14,7 @@ mod schema;
 mod tensor;
 
 pub use batch::{Batch, RowRef};
-pub use buffer::{Alloc, Buffer, BufferMut, HeapPool, Memory};
+pub use buffer::{Alloc, Buffer, BufferMut, HeapPool, Memory, SharedAt};
 pub use builder::{ColumnBuilder, RowMut};
 pub use column::{Column, ListColumn, Slice, TextColumn};
 pub use dtype::DType;

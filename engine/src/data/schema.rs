@@ -3,10 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::DType;
 
 /// One dimension of a tensor column's rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Dim {
     /// The same in every row.
     Fixed(usize),
@@ -15,7 +18,8 @@ pub enum Dim {
 }
 
 /// The type of a column.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ColumnType {
     /// UTF-8 text.
     Text,
@@ -86,7 +90,8 @@ impl fmt::Display for ColumnType {
 }
 
 /// What a column is for, which decides whether a sink writes it when nothing else was said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Where the row came from. Written.
     Uri,
@@ -99,7 +104,7 @@ pub enum Role {
 }
 
 /// A named, typed column of a schema.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// The column's name.
     pub name: Arc<str>,
@@ -119,7 +124,7 @@ impl Field {
 }
 
 /// The columns of an edge, and whether its rows come in batches of a planned size.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schema {
     /// The columns in order.
     pub fields: Vec<Field>,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use half::{bf16, f16};
 
-use super::{Alloc, Buffer, DType};
+use super::{Alloc, Buffer, DType, SharedAt};
 
 /// A contiguous tensor, row-major, in shared immutable memory. Clones and row slices share the memory.
 #[derive(Clone, Debug)]
@@ -62,6 +62,12 @@ impl Tensor {
     pub fn bytes(&self) -> &[u8] {
         let len = self.shape.iter().product::<usize>() * self.dtype.size();
         &self.buffer.bytes()[self.offset..self.offset + len]
+    }
+
+    /// Where other processes find the first byte, if the memory is one that they can map.
+    pub fn shared(&self) -> Option<SharedAt> {
+        let at = self.buffer.shared()?;
+        Some(SharedAt { offset: at.offset + self.offset as u64, ..at })
     }
 
     /// The whole tensor as a reference that knows its type and shape.

@@ -67,6 +67,7 @@ pub(super) struct Draft<'a> {
     pub(super) name: String,
     pub(super) kind: KindRef,
     pub(super) node: Arc<dyn Node>,
+    pub(super) with: serde_yaml::Value,
     pub(super) inputs: Vec<Edge>,
 }
 
@@ -160,23 +161,25 @@ fn drafts<'a>(document: &'a Document, kinds: &Kinds<'_>, edges: Vec<Vec<Edge>>) 
         let mut inputs: Vec<_> =
             edges[node_idx].iter().map(|edge| Edge { from: place[edge.from], port: edge.port }).collect();
         if let Some(size) = size {
-            let batch = implicit_batch(kinds.registry, size);
+            let (kind, node, with) = implicit_batch(kinds.registry, size);
             let name = format!("{}.batch", decl.name.value);
-            drafts.push(Draft { decl, written: Written::Implicit, name, kind: batch.0, node: batch.1, inputs });
+            drafts.push(Draft { decl, written: Written::Implicit, name, kind, node, with, inputs });
             inputs = vec![Edge { from: drafts.len() - 1, port: Port::Rows }];
         }
         let name = decl.name.value.clone();
-        drafts.push(Draft { decl, written: Written::Explicit, name, kind, node, inputs });
+        let with = decl.with.clone();
+        drafts.push(Draft { decl, written: Written::Explicit, name, kind, node, with, inputs });
     }
     drafts
 }
 
-fn implicit_batch(registry: &Registry, size: usize) -> (KindRef, Arc<dyn Node>) {
+fn implicit_batch(registry: &Registry, size: usize) -> (KindRef, Arc<dyn Node>, serde_yaml::Value) {
     let kind = registry.get("batch").expect("a registry with kinds that read batches has the kind `batch`").clone();
     let mut with = serde_yaml::Mapping::new();
     with.insert("size".into(), (size as u64).into());
-    let node = kind.parse(with.into()).expect("`batch` takes a size");
-    (kind, Arc::from(node))
+    let with = serde_yaml::Value::from(with);
+    let node = kind.parse(with.clone()).expect("`batch` takes a size");
+    (kind, Arc::from(node), with)
 }
 
 /// Nodes that merge rely on the order of their inputs.
@@ -217,6 +220,7 @@ fn assemble(
             name: draft.name,
             kind: draft.kind,
             node: draft.node,
+            with: draft.with,
             inputs: draft.inputs,
             schemas: typed.schemas,
             spec: typed.spec,

@@ -38,6 +38,8 @@ pub struct GraphNode {
     pub kind: KindRef,
     /// Its options.
     pub node: Arc<dyn Node>,
+    /// The same as they were written, variables put in: what another process makes the node from.
+    pub with: serde_yaml::Value,
     /// What it reads, in the order of `from`; empty for sources.
     pub inputs: Vec<Edge>,
     /// How several inputs become one.

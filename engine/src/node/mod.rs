@@ -7,10 +7,13 @@
 
 mod cancel;
 mod context;
+mod device;
+mod devices;
 mod fault;
 pub mod harness;
 mod kind;
 mod model;
+mod need;
 mod path;
 mod registry;
 mod spec;
@@ -18,9 +21,12 @@ mod stage;
 
 pub use cancel::Cancel;
 pub use context::{BuildCx, SpecCx};
+pub use device::{Device, DeviceInfo, OpenCpu, OpenDevice};
+pub use devices::Devices;
 pub use fault::{Fault, FaultKind};
 pub use kind::{Advice, NodeKind, Role};
-pub use model::{LoadModel, Model, ModelError};
+pub use model::{Computed, LoadModel, Model, ModelError, Pending, Span, SpanStage, monotonic_ns};
+pub use need::{FileStamp, ModelNeed};
 pub use path::normalised;
 pub use registry::{Kind, KindRef, Node, Registry};
 pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};

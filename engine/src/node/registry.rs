@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{Advice, BuildCx, Fault, NodeKind, NodeSpec, Role, SpecCx, SpecError, Stage};
+use super::{Advice, BuildCx, Fault, NodeKind, NodeSpec, OpenCpu, OpenDevice, Role, SpecCx, SpecError, Stage};
 
 /// A node's options, parsed: what it does, behind a type that all kinds share. The methods are those of [`NodeKind`].
 pub trait Node: fmt::Debug + Send + Sync {
@@ -123,18 +124,19 @@ impl fmt::Debug for Kind {
 }
 
 /// A kind, shared.
-pub type KindRef = std::sync::Arc<Kind>;
+pub type KindRef = Arc<Kind>;
 
-/// The kinds that a program knows, in the order in which they were listed.
-#[derive(Clone, Debug, Default)]
+/// The kinds that a program knows, in the order in which they were listed, and the devices that it can open.
+#[derive(Clone)]
 pub struct Registry {
     kinds: IndexMap<&'static str, KindRef>,
+    devices: IndexMap<&'static str, Arc<dyn OpenDevice>>,
 }
 
 impl Registry {
-    /// No kinds.
+    /// No kinds, and the CPU.
     pub fn new() -> Self {
-        Registry::default()
+        Registry { kinds: IndexMap::new(), devices: IndexMap::new() }.with_device(OpenCpu)
     }
 
     /// Adds the kind that `K` implements.
@@ -147,6 +149,22 @@ impl Registry {
         self
     }
 
+    /// Adds a kind of device, in the place of one of the same name.
+    pub fn with_device(mut self, device: impl OpenDevice + 'static) -> Self {
+        self.devices.insert(device.kind(), Arc::new(device));
+        self
+    }
+
+    /// What opens devices of the kind `name`.
+    pub fn device(&self, name: &str) -> Option<&dyn OpenDevice> {
+        self.devices.get(name).map(|device| &**device)
+    }
+
+    /// The kinds of devices that it can open.
+    pub fn device_kinds(&self) -> impl Iterator<Item = &'static str> + '_ {
+        self.devices.keys().copied()
+    }
+
     /// The kind called `name`.
     pub fn get(&self, name: &str) -> Option<&KindRef> {
         self.kinds.get(name)
@@ -155,5 +173,17 @@ impl Registry {
     /// All kinds.
     pub fn iter(&self) -> impl Iterator<Item = &KindRef> {
         self.kinds.values()
+    }
+}
+
+impl Default for Registry {
+    fn default() -> Self {
+        Registry::new()
+    }
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.kinds.keys().chain(self.devices.keys())).finish()
     }
 }

@@ -1,5 +1,6 @@
 //! What a node makes of its inputs' columns, and the mistakes found on the way.
 
+use super::ModelNeed;
 use crate::data::{ColumnType, Field, Role, Schema};
 
 /// Where an output column comes from.
@@ -34,6 +35,8 @@ pub struct NodeSpec {
     pub batch: Option<usize>,
     /// One line that says what it does, for graphs: "256 bicubic, crop 224 (from model)".
     pub detail: String,
+    /// What its model needs of a device, if it runs one.
+    pub need: Option<ModelNeed>,
 }
 
 impl NodeSpec {
@@ -62,6 +65,12 @@ impl NodeSpec {
     /// Says in one line what the node does.
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
+        self
+    }
+
+    /// Says what the node's model needs of a device.
+    pub fn with_need(mut self, need: ModelNeed) -> Self {
+        self.need = Some(need);
         self
     }
 

@@ -17,7 +17,7 @@ use super::stats::NodeStats;
 use super::window::Window;
 use crate::data::{Batch, Column, Reject, RejectRow, RowPos, Tensor, code};
 use crate::node::{Fault, ModelError, Padding};
-use crate::worker::{Done, Executor, Job, JobError, JobId};
+use crate::worker::{Conduct, Done, Executor, Job, JobError, JobId};
 
 /// A stage that runs a model.
 pub(super) struct Inferring {
@@ -187,7 +187,7 @@ impl State {
         let id = JobId(self.next_job);
         self.next_job += 1;
         self.jobs.insert(id, (number, row));
-        Ok(executor.submit(Job { id, inputs })?)
+        Ok(executor.submit(Job { id, inputs, conduct: Conduct::Shared })?)
     }
 }
 
@@ -204,7 +204,8 @@ impl UnderWay {
     fn refuse(&mut self, row_idx: usize, error: &JobError) {
         let code = match error {
             JobError::Panicked(_) => code::PANIC,
-            JobError::Model(ModelError::OutOfMemory(_) | ModelError::Failed(_))
+            JobError::Crashed(_) => code::WORKER_CRASH,
+            JobError::Model(ModelError::OutOfMemory(_) | ModelError::Failed(_) | ModelError::DeviceLost(_))
             | JobError::Rows { .. }
             | JobError::Cancelled => code::MODEL,
         };

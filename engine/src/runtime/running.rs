@@ -81,7 +81,7 @@ impl Running {
     }
 
     /// The plan that runs.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &Arc<Plan> {
         &self.plan
     }
 
@@ -214,8 +214,7 @@ impl Start {
             }
             Stage::Infer(infer) => {
                 let (input, outlets) = (self.input(node_idx)?, self.outlets(node_idx));
-                let place = self.plan.placement.iter().find(|place| place.node == node_idx);
-                let instances = place.map_or(1, |place| place.instances);
+                let instances = self.plan.placement.workers_of(node_idx).count().max(1);
                 let (name, pool) = (format!("{}/model", node.name), self.pools.model.clone());
                 let inferring = Inferring { me, columns: infer.inputs, padding: infer.padding, input, outlets };
                 let start = move || {

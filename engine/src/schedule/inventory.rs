@@ -2,14 +2,20 @@
 
 use std::fs;
 
+use super::{DevicePlace, Gpu};
+
 /// Cores and memory as this process may use them: affinity and the limits of its control group count, not what is
 /// built into the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Inventory {
     /// Cores that may be used at once.
     pub cores: usize,
     /// Bytes of memory that may be used.
     pub memory: u64,
+    /// GPUs that may be used, in the order of their numbers.
+    pub gpus: Vec<Gpu>,
+    /// Why there are none, or what was found wrong while looking for them.
+    pub gpus_note: Option<String>,
 }
 
 impl Inventory {
@@ -17,7 +23,17 @@ impl Inventory {
     pub fn read() -> Self {
         // std asks for the affinity mask and the quota of the control group (`cpu.max`, or v1's `cpu.cfs_quota_us`).
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        Inventory { cores, memory: memory().unwrap_or(4 << 30) }
+        Inventory { cores, memory: memory().unwrap_or(4 << 30), gpus: Vec::new(), gpus_note: None }
+    }
+}
+
+impl Inventory {
+    /// A device's name in pipelines and messages: `cpu`, `cuda:1`.
+    pub fn device_name(&self, device: DevicePlace) -> String {
+        match device {
+            DevicePlace::Cpu => "cpu".to_owned(),
+            DevicePlace::Gpu(at) => format!("cuda:{}", self.gpus[at].index),
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl Plan {
         let placement = policy.place(&needs, inventory)?;
         let queue_memory = graph.run.queue_memory.map_or(QUEUE_MEMORY.min(inventory.memory / 8), |size| size.bytes());
         let rooms = rooms(&graph, pools, queue_memory);
-        Ok(Plan { graph, inventory: *inventory, pools, placement, rooms, queue_memory })
+        Ok(Plan { graph, inventory: inventory.clone(), pools, placement, rooms, queue_memory })
     }
 }
 

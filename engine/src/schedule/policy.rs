@@ -1,7 +1,7 @@
 //! Which model runs where.
 
-use super::Inventory;
-use crate::config::Devices;
+use super::{DevicePlace, Inventory, Placement, WorkerPlace};
+use crate::config::{Devices, Isolation};
 
 /// What a model needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,20 +13,6 @@ pub struct Need {
     /// The devices that the pipeline allows.
     pub devices: Devices,
 }
-
-/// Where one model runs.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Place {
-    /// The index of its node.
-    pub node: usize,
-    /// The device's name: `cpu`.
-    pub device: String,
-    /// Instances of the model, each on a thread of its own.
-    pub instances: usize,
-}
-
-/// Where all models run.
-pub type Placement = Vec<Place>;
 
 /// Why models cannot be placed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,14 +39,16 @@ pub trait Policy {
 pub struct Replicate;
 
 impl Policy for Replicate {
-    fn place(&self, needs: &[Need], _have: &Inventory) -> Result<Placement, PlaceError> {
-        let place = |need: &Need| match &need.devices {
-            Devices::Auto | Devices::Cpu => Ok(Place { node: need.node, device: "cpu".to_owned(), instances: 1 }),
-            Devices::Cuda(_) => Err(PlaceError {
+    fn place(&self, needs: &[Need], have: &Inventory) -> Result<Placement, PlaceError> {
+        if let Some(need) = needs.iter().find(|need| matches!(need.devices, Devices::Cuda(_))) {
+            return Err(PlaceError {
                 message: format!("`{}` asks for a GPU, and this build of flowgpu computes on the CPU only", need.name),
                 help: "use `device: auto` or `device: cpu`".to_owned(),
-            }),
-        };
-        needs.iter().map(place).collect()
+            });
+        }
+        let models: Vec<_> = needs.iter().map(|need| need.node).collect();
+        let worker = WorkerPlace { device: DevicePlace::Cpu, models, threads: have.cores, memory: 0 };
+        let workers = if needs.is_empty() { Vec::new() } else { vec![worker] };
+        Ok(Placement { isolation: Isolation::Thread, workers })
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, unbounded};
 
-use super::{Done, Executor, Job, JobError, JobId};
+use super::{Conduct, Done, Executor, Job, JobError, JobId};
 use crate::data::{DType, HeapPool, Tensor};
 use crate::node::{Fault, LoadModel, Model, ModelError};
 
@@ -57,7 +57,9 @@ fn every_dtype_and_an_empty_and_a_big_batch_pass(start: Start<'_>) {
         Tensor::from_slice(executor.alloc(), DType::U8, vec![64, 224, 224, 3], &vec![7u8; 64 * 224 * 224 * 3]),
     ];
     for (n, tensor) in tensors.iter().enumerate() {
-        executor.submit(Job { id: JobId(n as u64), inputs: vec![tensor.clone()] }).expect("open");
+        executor
+            .submit(Job { id: JobId(n as u64), inputs: vec![tensor.clone()], conduct: Conduct::Shared })
+            .expect("open");
     }
     let done = collect(&*executor, tensors.len());
     for (n, tensor) in tensors.iter().enumerate() {
@@ -123,7 +125,7 @@ fn a_failed_load_is_a_fault(start: Start<'_>) {
 
 fn job(id: u64, values: &[f32]) -> Job {
     let tensor = Tensor::from_slice(&HeapPool::new(), DType::F32, vec![values.len()], values);
-    Job { id: JobId(id), inputs: vec![tensor] }
+    Job { id: JobId(id), inputs: vec![tensor], conduct: Conduct::Shared }
 }
 
 fn next(executor: &dyn Executor) -> Done {

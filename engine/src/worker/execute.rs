@@ -6,16 +6,23 @@ use std::time::Instant;
 
 use super::{Done, Job, JobError};
 use crate::data::Tensor;
-use crate::node::Model;
+use crate::node::{Computed, Model, ModelError};
 
 /// Computes `job` with `model`. A model that panics fails the job, not the thread.
 pub fn execute(model: &mut dyn Model, job: Job) -> Done {
     let start = Instant::now();
-    let outcome = catch_unwind(AssertUnwindSafe(|| model.forward(&job.inputs)))
+    let computed = catch_unwind(AssertUnwindSafe(|| compute(model, &job.inputs)))
         .map_err(|panic| JobError::Panicked(panic_text(&*panic)))
-        .and_then(|outcome| outcome.map_err(JobError::Model))
-        .and_then(|outputs| check_rows(&job.inputs, outputs));
-    Done { id: job.id, outcome, micros: start.elapsed().as_micros() as u64 }
+        .and_then(|outcome| outcome.map_err(JobError::Model));
+    let (outcome, spans) = match computed {
+        Ok(Computed { outputs, spans }) => (check_rows(&job.inputs, outputs), spans),
+        Err(error) => (Err(error), Vec::new()),
+    };
+    Done { id: job.id, outcome, micros: start.elapsed().as_micros() as u64, worker: 0, spans }
+}
+
+fn compute(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Computed, ModelError> {
+    model.start(inputs)?.wait()
 }
 
 fn check_rows(inputs: &[Tensor], outputs: Vec<Tensor>) -> Result<Vec<Tensor>, JobError> {

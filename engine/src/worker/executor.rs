@@ -3,7 +3,7 @@
 use crossbeam_channel::Receiver;
 
 use crate::data::{Alloc, Tensor};
-use crate::node::{Fault, ModelError};
+use crate::node::{Fault, ModelError, Span};
 
 /// The number of a job, unique within its executor, chosen by the submitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -16,6 +16,19 @@ pub struct Job {
     pub id: JobId,
     /// The model's inputs, rows leading; part batches are padded to the planned rows already.
     pub inputs: Vec<Tensor>,
+    /// Whether it may run beside others.
+    pub conduct: Conduct,
+}
+
+/// Whether a job may run beside others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Conduct {
+    /// It may.
+    #[default]
+    Shared,
+    /// It is suspected of killing workers: it runs while its worker does nothing else, so that the worker's death says
+    /// that it was this job's doing.
+    Alone,
 }
 
 /// Why a job has no result.
@@ -35,6 +48,9 @@ pub enum JobError {
         /// The rows of the output.
         found: usize,
     },
+    /// A worker process died of the job, or did not come back from it, while it computed nothing else.
+    #[error("the worker process {0}")]
+    Crashed(String),
     /// The job was cancelled before it ran.
     #[error("cancelled")]
     Cancelled,
@@ -49,6 +65,10 @@ pub struct Done {
     pub outcome: Result<Vec<Tensor>, JobError>,
     /// Microseconds that the model computed.
     pub micros: u64,
+    /// The worker that computed it, by its place in the placement.
+    pub worker: usize,
+    /// What its device did when.
+    pub spans: Vec<Span>,
 }
 
 /// Computes jobs, several at once, finishing them in any order.

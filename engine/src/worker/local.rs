@@ -125,7 +125,7 @@ impl Instance {
     fn serve(self, mut model: Box<dyn Model>) {
         for (number, job) in &self.jobs {
             let done = if number < self.cancelled_before.load(Ordering::Acquire) {
-                Done { id: job.id, outcome: Err(JobError::Cancelled), micros: 0 }
+                Done { id: job.id, outcome: Err(JobError::Cancelled), micros: 0, worker: 0, spans: Vec::new() }
             } else {
                 self.pool.install(|| execute(&mut *model, job))
             };

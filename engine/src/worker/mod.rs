@@ -8,9 +8,12 @@
 pub mod conformance;
 mod execute;
 mod executor;
+pub mod frame;
 mod local;
+mod stats;
 
 pub use execute::execute;
 pub(crate) use execute::panic_text;
-pub use executor::{Done, Executor, Job, JobError, JobId};
+pub use executor::{Conduct, Done, Executor, Job, JobError, JobId};
 pub use local::Local;
+pub use stats::{WorkerState, WorkerStats};

@@ -50,7 +50,7 @@ impl NodeKind for Join {
                 }
             }
         }
-        Ok(NodeSpec { outputs, batch: None, detail: "row by row".to_owned() })
+        Ok(NodeSpec { outputs, detail: "row by row".to_owned(), ..NodeSpec::default() })
     }
 
     fn build(&self, _cx: &BuildCx<'_>) -> Result<Stage, Fault> {

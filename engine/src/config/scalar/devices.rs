@@ -1,27 +1,21 @@
-//! Which devices models may run on: `auto`, `cpu`, `cuda`, `cuda:0,2`.
+//! How [`Devices`] are written: `auto`, `cpu`, `cuda`, `cuda:0,2`.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::str::FromStr;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize, Serializer};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::raw::{RawScalar, ScalarError};
+use crate::node::Devices;
 
 pub(super) const WANTED: &str = "`auto`, `cpu`, `cuda` or GPUs by number such as `cuda:0` and `cuda:0,2`";
 
-/// The devices that models may run on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "RawScalar")]
-pub enum Devices {
-    /// The GPUs where there are some, else the CPU.
-    #[default]
-    Auto,
-    /// The CPU.
-    Cpu,
-    /// These GPUs, in the order written, each once; none named means all.
-    Cuda(Vec<u32>),
+impl<'de> Deserialize<'de> for Devices {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::try_from(RawScalar::deserialize(deserializer)?).map_err(D::Error::custom)
+    }
 }
 
 impl TryFrom<RawScalar> for Devices {
@@ -54,20 +48,6 @@ impl FromStr for Devices {
 
     fn from_str(word: &str) -> Result<Self, ScalarError> {
         Self::try_from(RawScalar::Text(word.to_owned()))
-    }
-}
-
-impl fmt::Display for Devices {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Auto => f.write_str("auto"),
-            Self::Cpu => f.write_str("cpu"),
-            Self::Cuda(indices) if indices.is_empty() => f.write_str("cuda"),
-            Self::Cuda(indices) => {
-                let indices: Vec<String> = indices.iter().map(u32::to_string).collect();
-                write!(f, "cuda:{}", indices.join(","))
-            }
-        }
     }
 }
 

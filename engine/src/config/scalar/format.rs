@@ -2,7 +2,8 @@
 
 use super::super::nearest;
 use super::raw::{RawScalar, ScalarError};
-use super::{Devices, Duration, Fraction, Limit, Size, devices, duration, fraction, limit, size};
+use super::{Duration, Fraction, Limit, Size, WorkersPerDevice, devices, duration, fraction, limit, size, workers};
+use crate::node::Devices;
 
 /// A rule that a schema names by `x-format`.
 pub(in super::super) struct Format {
@@ -28,6 +29,9 @@ impl Format {
                 instead: &[("gpu", "cuda"), ("gpus", "cuda"), ("nvidia", "cuda"), ("any", "auto")],
                 ..format(devices::WANTED, |raw| Devices::try_from(raw).map(drop))
             },
+            "workers" => {
+                Self { words: &["auto"], ..format(workers::WANTED, |raw| WorkersPerDevice::try_from(raw).map(drop)) }
+            }
             _ => return None,
         })
     }

@@ -1,4 +1,4 @@
-//! The scalars that pipeline files have beyond YAML's: durations, sizes, fractions, limits, devices.
+//! The scalars that pipeline files have beyond YAML's: durations, sizes, fractions, limits, devices, workers.
 //!
 //! Each type reads itself from a YAML value and from a word on the command line by the same rule. Its JSON Schema
 //! carries `x-format` with the rule's name ([`Format`]), by which a text that is none is found with its position.
@@ -10,8 +10,8 @@ mod fraction;
 mod limit;
 mod raw;
 mod size;
+mod workers;
 
-pub use devices::Devices;
 pub use duration::Duration;
 pub(super) use format::Format;
 pub use fraction::Fraction;
@@ -19,3 +19,4 @@ pub use limit::Limit;
 pub(super) use raw::RawScalar;
 pub use raw::ScalarError;
 pub use size::Size;
+pub use workers::WorkersPerDevice;

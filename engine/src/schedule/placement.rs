@@ -1,0 +1,44 @@
+//! Where models run: which workers there are, on which device, with which models.
+
+use serde::Serialize;
+
+use crate::config::Isolation;
+
+/// Where all models run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Placement {
+    /// Whether workers are threads of this process or processes. Workers on GPUs are always processes.
+    pub isolation: Isolation,
+    /// The workers, those of one device together. A model stands in one or several of them.
+    pub workers: Vec<WorkerPlace>,
+}
+
+/// One worker: a device and the models that it holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorkerPlace {
+    /// Where it computes.
+    pub device: DevicePlace,
+    /// The indices of the nodes whose models it holds.
+    pub models: Vec<usize>,
+    /// Threads that its models compute with on the CPU, all together.
+    pub threads: usize,
+    /// Bytes of the device's memory that it was planned to take.
+    pub memory: u64,
+}
+
+/// A device that a worker computes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DevicePlace {
+    /// The CPU.
+    Cpu,
+    /// A GPU, by its index in [`super::Inventory::gpus`].
+    Gpu(usize),
+}
+
+impl Placement {
+    /// The workers that hold the model of node `node_idx`.
+    pub fn workers_of(&self, node_idx: usize) -> impl Iterator<Item = &WorkerPlace> {
+        self.workers.iter().filter(move |worker| worker.models.contains(&node_idx))
+    }
+}
