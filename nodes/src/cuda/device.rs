@@ -120,7 +120,8 @@ impl Device for CudaDevice {
         let wanted = need.weights.saturating_add(need.workspace);
         // Only what can never do is refused here: another's memory may be given back before the first batch.
         if wanted > free as u64 {
-            let message = format!("{model:?} takes {wanted} bytes on the GPU, of which {free} are free");
+            let [wanted, free] = [wanted, free as u64].map(|bytes| bytes.div_ceil(1 << 20));
+            let message = format!("the model takes {wanted} MiB on the GPU, of which {free} MiB are free");
             return Err(Fault::transient(message).help("see what else uses the GPU by `flowgpu devices`"));
         }
         model.load_on(self)

@@ -36,4 +36,8 @@ impl DeviceNetwork for ImageNetwork {
         let images = planes(pixels, &self.tables, self.dtype).map_err(|error| model_error(&error))?;
         self.model.forward(&images, self.outputs).map_err(|error| model_error(&error))
     }
+
+    fn n_outputs(&self) -> usize {
+        self.model.n_outputs(self.outputs)
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use candle_core::Device;
 use engine::data::{DType, HeapPool, Tensor};
-use engine::node::{Model, ModelError, Pending, monotonic_ns};
+use engine::node::{Computed, Model, ModelError, Pending, monotonic_ns};
 
 use super::error::model_error;
 use super::flight::Flight;
@@ -20,6 +20,9 @@ const N_SLOTS: usize = 3;
 pub(crate) trait DeviceNetwork: Send {
     /// Enqueues the whole computation on the device of `input`, without waiting for it; gives f32 `[rows, …]`.
     fn forward(&self, input: &candle_core::Tensor) -> Result<candle_core::Tensor, ModelError>;
+
+    /// Numbers in one row of its output.
+    fn n_outputs(&self) -> usize;
 }
 
 /// A model whose uploads, computations and downloads run side by side, each batch's in that order.
@@ -106,6 +109,10 @@ impl Model for CudaModel {
         if input.dtype() != DType::U8 {
             return Err(ModelError::Failed(format!("pixels are bytes, not {}", input.dtype())));
         }
+        if input.n_rows() == 0 {
+            let nothing = Tensor::from_slice::<f32>(&self.alloc, DType::F32, vec![0, self.network.n_outputs()], &[]);
+            return Ok(Box::new(Nothing(nothing)));
+        }
         if !self.warm.contains(input.shape()) {
             // Computed twice, so that what is measured is what every later batch takes.
             self.launch(input)?.land()?;
@@ -116,5 +123,14 @@ impl Model for CudaModel {
 
     fn slots(&self) -> usize {
         N_SLOTS
+    }
+}
+
+/// A batch without rows: a GPU has no tensors of no elements.
+struct Nothing(Tensor);
+
+impl Pending for Nothing {
+    fn wait(self: Box<Self>) -> Result<Computed, ModelError> {
+        Ok(Computed { outputs: vec![self.0], spans: Vec::new() })
     }
 }

@@ -72,6 +72,7 @@ pub(crate) fn add_and_activate(sums: Tensor, other: &Tensor, activation: Activat
     if !has_kernels(sums.device()) {
         return activation.apply(&(sums + other)?);
     }
+    let sums = sums.contiguous()?;
     sums.inplace_op2(&other.contiguous()?, &Join { activation })?;
     Ok(sums)
 }
