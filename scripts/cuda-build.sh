@@ -37,7 +37,8 @@ build)
     LD_LIBRARY_PATH=$CUDA_HOME/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ldd "$binary"
     ;;
 --check)
-    cargo clippy --workspace --all-targets --locked --features cuda,testing -- -D warnings
+    # In the same profile as the program: candle's kernels are compiled once for each.
+    cargo clippy --release --workspace --all-targets --locked --features cuda,testing -- -D warnings
     ;;
 --test)
     export LD_LIBRARY_PATH=$CUDA_HOME/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -48,7 +49,7 @@ build)
         ln -s "$CUDA_HOME/lib/stubs/libcuda.so" "$stub/libcuda.so.1"
         LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$stub
     fi
-    cargo test --workspace --locked --features cuda,testing --lib cuda
+    cargo test --release --locked -p flowgpu-nodes --features cuda,testing --lib cuda
     ;;
 --env)
     for name in CUDA_HOME CUDA_PATH CUDA_ROOT PATH CUDA_COMPUTE_CAP CUDAFORGE_THREADS CARGO_TARGET_DIR; do
