@@ -49,7 +49,7 @@ build)
         ln -s "$CUDA_HOME/lib/stubs/libcuda.so" "$stub/libcuda.so.1"
         LD_LIBRARY_PATH=$LD_LIBRARY_PATH:$stub
     fi
-    cargo test --release --locked -p flowgpu-nodes --features cuda,testing --lib cuda
+    cargo test --release --workspace --locked --features cuda,testing --lib cuda
     ;;
 --env)
     for name in CUDA_HOME CUDA_PATH CUDA_ROOT PATH CUDA_COMPUTE_CAP CUDAFORGE_THREADS CARGO_TARGET_DIR; do

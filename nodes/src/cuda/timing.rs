@@ -13,7 +13,10 @@ use engine::node::{Span, SpanStage};
 pub(super) fn spans(elapsed_ms: [f32; 5], started_ns: u64, ended_ns: u64) -> Vec<Span> {
     let [uploaded, computing, computed, downloading, downloaded] = elapsed_ms.map(nanoseconds);
     let first = ended_ns.saturating_sub(downloaded).max(started_ns);
-    let span = |stage, start: u64, end: u64| Span { stage, start_ns: first + start, end_ns: first + end.max(start) };
+    let span = |stage, start: u64, end: u64| {
+        let [start_ns, end_ns] = [start, end.max(start)].map(|since| first.saturating_add(since));
+        Span { stage, start_ns, end_ns }
+    };
     vec![
         span(SpanStage::Upload, 0, uploaded),
         span(SpanStage::Compute, computing, computed),
