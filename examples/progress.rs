@@ -111,7 +111,7 @@ fn summary_after(elapsed: Duration) -> Summary {
         nodes: nodes(total, true).into_iter().filter(|line| line.subject == Subject::Node).collect(),
         workers: workers(),
         warnings: vec![
-            "worker 1 (cuda:1) was replaced, and no row was lost by that: it died of signal 9 (kill) (likely the \
+            "worker 1 (cuda:1) was replaced: it died of signal 9 (kill) (likely the \
              kernel's memory killer: it has killed 1 process meanwhile)"
                 .to_owned(),
         ],

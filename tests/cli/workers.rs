@@ -1,12 +1,12 @@
 //! Where models run, and the trace that shows it.
 
-use std::collections::BTreeSet;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use serde_json::Value as Json;
+use rustix::process::Signal;
+use serde_json::{Value as Json, json};
 
-use crate::program::{Done, Folder, ROOT, SHIPPED, done};
+use crate::program::{Done, Folder, ROOT, SHIPPED, TESTING, done, wait_for};
 
 const MODEL: &str = "  rows: {kind: source.synthetic, with: {rows: {count: 100}}}\n  tensor: {kind: transform.test_tensor}\n  model: {kind: infer.test, with: {batch: 8}}\n  out: {kind: sink.jsonl, with: {path: out/rows.jsonl}}\n";
 
@@ -138,33 +138,82 @@ fn a_trace_that_cannot_be_written_does_not_cost_the_run() {
 }
 
 #[test]
-fn worker_processes_give_the_bytes_that_threads_give() {
-    let folder = quickstart();
-    let run = |isolation: &str| {
-        let report = format!("{isolation}.json");
-        let args = ["run", "quickstart.yaml", "--isolation", isolation, "--report", &report, "--trace", "t.json"];
-        let command = folder.command(SHIPPED, &args).spawn().expect("the program starts");
-        let own = command.id();
-        let done = done(command.wait_with_output().expect("it ends"));
-        assert_eq!(done.code, 0, "{done:?}");
-        (own, folder.json(&report)["workers"].clone(), folder.read("out/labels.jsonl"))
-    };
-    let (own, workers, by_thread) = run("thread");
-    assert!(workers.as_array().expect("a list").iter().all(|worker| worker["pid"] == own), "{workers}");
-    let (own, workers, by_process) = run("process");
-    assert_eq!(by_process, by_thread);
-    let workers = workers.as_array().expect("a list");
-    let pids: BTreeSet<_> = workers.iter().map(|worker| worker["pid"].as_u64().expect("a number")).collect();
-    assert!(pids.len() == workers.len() && !pids.contains(&u64::from(own)) && !pids.contains(&0), "{workers:?}");
-    let rows: u64 = workers.iter().map(|worker| worker["rows"].as_u64().expect("a number")).sum();
-    assert_eq!(rows, by_thread.lines().count() as u64);
-    for worker in workers {
-        assert_eq!(
-            (&worker["device"], &worker["restarts"], &worker["nodes"][0]),
-            (&"cpu".into(), &0.into(), &"scores".into())
-        );
-    }
+fn a_run_that_is_killed_leaves_a_trace_that_viewers_read() {
+    let folder = Folder::with_nodes(
+        "  rows: {kind: source.test_slow, with: {count: 1000000000, micros: 50}}\n  out: {kind: sink.jsonl, with: {path: out.jsonl}}\n",
+    );
+    let run = folder.start(&["run", "p.yaml", "--trace", "t.json"]);
+    let partial = ".t.json.partial";
+    wait_for("events", || std::fs::metadata(folder.path(partial)).ok().filter(|file| file.len() > 0));
+    run.signal(Signal::KILL);
+    run.killed();
+    // What viewers do about a list without an end.
+    let text = folder.read(partial);
+    let list = format!("{}]", text.trim_end().trim_end_matches(','));
+    let trace: Json = serde_json::from_str(&list).unwrap_or_else(|error| panic!("{error}: {list}"));
+    assert!(!named(events(&trace), "X", "rows").is_empty());
+    assert!(!folder.path("t.json").exists());
+}
+
+#[test]
+fn worker_processes_are_told_with_their_rows_and_traced_by_stream() {
+    let folder = Folder::with_nodes(MODEL);
+    let args = ["run", "p.yaml", "--isolation", "process", "--report", "r.json", "--trace", "t.json"];
+    let done = folder.run(&args);
+    assert_eq!(done.code, 0, "{done:?}");
+    let worker = folder.json("r.json")["workers"][0].clone();
+    assert_eq!((&worker["device"], &worker["rows"], &worker["state"]), (&"cpu".into(), &100.into(), &"stopped".into()));
+    let line = format!("\n  worker 0  cpu  pid {}  100 rows\n", worker["pid"]);
+    assert!(done.stderr.contains(&line), "{line} in {}", done.stderr);
     let trace = folder.json("t.json");
     let computes = named(events(&trace), "X", "compute");
-    assert!(!computes.is_empty() && computes.iter().all(|event| event["pid"].as_u64() > Some(1)), "{computes:?}");
+    let rows: u64 = computes.iter().map(|event| event["args"]["rows"].as_u64().expect("a number")).sum();
+    assert_eq!(rows, 100);
+    assert!(computes.iter().all(|event| event["pid"] == 2), "the worker is a process of its own: {computes:?}");
+    // By threads there is nothing to tell.
+    assert!(!folder.run(&["run", "p.yaml"]).stderr.contains("worker"));
+}
+
+#[test]
+fn a_worker_that_was_replaced_is_told_with_what_it_died_of() {
+    let nodes = MODEL
+        .replace("{kind: transform.test_tensor}", "{kind: transform.test_tensor, with: {numbered: true}}")
+        .replace("{batch: 8}", "{batch: 8, crash: {rows: [42], how: segfault, once: died}}");
+    let folder = Folder::with_nodes(&nodes);
+    let done = folder.run(&["run", "p.yaml", "--isolation", "process", "--report", "r.json"]);
+    assert_eq!(done.code, 0, "{done:?}");
+    let worker = folder.json("r.json")["workers"][0].clone();
+    assert_eq!((&worker["rows"], &worker["restarts"]), (&100.into(), &1.into()));
+    assert_eq!(worker["trouble"], "died of signal 11 (segmentation fault)");
+    for part in [
+        format!("\n  worker 0  cpu  pid {}  100 rows  1 restart\n", worker["pid"]),
+        "\n  worker 0 (cpu) was replaced: it died of signal 11 (segmentation fault)\n".to_owned(),
+    ] {
+        assert!(done.stderr.contains(&part), "{part} in {}", done.stderr);
+    }
+}
+
+#[test]
+fn a_worker_that_cannot_live_ends_the_run_with_its_last_words() {
+    let folder = Folder::with_nodes(MODEL);
+    folder.write("worker", "#!/bin/sh\necho 'libcudart.so.13: cannot open shared object file' >&2\nexit 127\n");
+    let program = folder.path("worker");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a file of one's own");
+    let gpu = json!({"uuid": "GPU-00000000-0000-0000-0000-000000000000", "name": "Stand-in", "memory": 8u64 << 30});
+    folder.write("gpus.json", &json!({"driver": "580.159", "gpus": [gpu]}).to_string());
+    let built = Path::new(TESTING).parent().expect("a folder");
+    let library = ["", "deps"].map(|place| built.join(place).join("libflowgpu_standin_nvml.so"));
+    let library = library.iter().find(|library| library.exists()).expect("it is built with the workspace");
+    let mut command = folder.command(TESTING, &["run", "p.yaml", "--device", "cuda", "--report", "r.json"]);
+    command.env("FLOWGPU_NVML", library).env("FLOWGPU_STANDIN", folder.path("gpus.json"));
+    command.env("FLOWGPU_WORKER_CUDA", program).env_remove("CUDA_VISIBLE_DEVICES");
+    let done = done(command.output().expect("the program starts"));
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(done.stderr.contains("fault: `model`: worker 0 (cuda:0, pid "), "{done:?}");
+    assert!(done.stderr.contains(") exited with code 127, 5 times in a row without a batch in between\n"), "{done:?}");
+    let words = "  its last words:\n    libcudart.so.13: cannot open shared object file\n";
+    assert!(done.stderr.contains(words), "{done:?}");
+    assert!(done.stderr.lines().last().expect("a line").contains("; to run again: "), "{done:?}");
+    let fault = &folder.json("r.json")["fault"];
+    assert_eq!(fault["details"][0], "its last words:\nlibcudart.so.13: cannot open shared object file");
 }

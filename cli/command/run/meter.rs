@@ -9,7 +9,7 @@ use engine::config::Isolation;
 use engine::graph::{Graph, RowOrigin};
 use engine::node::Role;
 use engine::runtime::{RunStats, Running, Verdict};
-use engine::schedule::{DevicePlace, Plan, Room, WorkerPlace};
+use engine::schedule::{Plan, Room, WorkerPlace};
 use engine::worker::{WorkerState, WorkerStats};
 
 use super::gauges::Gauges;
@@ -148,8 +148,7 @@ impl Meter {
 
 /// The workers on the CPU that are threads do what their node does, and have nothing to say beside it.
 fn shares(plan: &Plan) -> Vec<Share> {
-    let is_process =
-        |place: &WorkerPlace| place.device != DevicePlace::Cpu || plan.placement.isolation == Isolation::Process;
+    let is_process = |place: &WorkerPlace| plan.placement.isolation_of(place) == Isolation::Process;
     let workers = || plan.placement.workers.iter().enumerate().filter(|(_, place)| is_process(place));
     let of = |node_idx: usize| {
         let holding = workers().filter(move |(_, place)| place.models.contains(&node_idx));

@@ -37,15 +37,16 @@ impl OutputFile {
         // A link to a file keeps being a link.
         let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let Some(name) = path.file_name() else { return Err(no_name()) };
-        if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
-        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::create_dir_all(folder).map_err(failed)?;
+        // One name for one file, however it was written.
+        let folder = fs::canonicalize(folder).map_err(failed)?;
         let mut partial_name = OsString::from(".");
         partial_name.push(name);
         partial_name.push(".partial");
-        let partial = path.with_file_name(partial_name);
+        let partial = folder.join(partial_name);
         let file = File::create(&partial).map_err(failed)?;
-        Ok(OutputFile { what, path: path.to_owned(), partial: Some(partial), file })
+        Ok(OutputFile { what, path: folder.join(name), partial: Some(partial), file })
     }
 
     /// Another way to write to it, as long as it is not complete.
@@ -121,5 +122,6 @@ mod tests {
         let create = |name: &str| OutputFile::create("report", &folder.path().join(name)).unwrap();
         assert!(create("a").is_also(&create("b")));
         assert!(!create("a").is_also(&create("c")));
+        assert!(create("new/d").is_also(&create("new/./d")));
     }
 }

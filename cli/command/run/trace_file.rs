@@ -5,7 +5,7 @@
 //! bracket.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use crate::failure::Failure;
 
 /// What is younger than this may be missing from the trace of a run that was killed.
 const PROMPTNESS: Duration = Duration::from_millis(250);
-/// Bytes that are written at once.
+/// Bytes that are written at once, about.
 const BUFFER: usize = 64 << 10;
 
 /// A trace that is being written.
@@ -63,31 +63,40 @@ impl TraceFile {
     }
 }
 
-/// Writes much at once, but lets nothing lie for long while there is more to write.
+/// Writes many lines at once, but lets none lie for long while there are more; what is in the file ends with a line, so
+/// that a trace can be read at any time.
 struct Prompt {
-    out: BufWriter<File>,
-    flushed: Instant,
+    file: File,
+    pending: Vec<u8>,
+    written: Instant,
 }
 
 impl Prompt {
     fn new(file: File) -> Self {
-        Prompt { out: BufWriter::with_capacity(BUFFER, file), flushed: Instant::now() }
+        Prompt { file, pending: Vec::with_capacity(BUFFER), written: Instant::now() }
+    }
+
+    fn write_out(&mut self, len: usize) -> io::Result<()> {
+        self.written = Instant::now();
+        self.file.write_all(&self.pending[..len])?;
+        self.pending.drain(..len);
+        Ok(())
     }
 }
 
 impl Write for Prompt {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n_written = self.out.write(bytes)?;
+        self.pending.extend_from_slice(bytes);
         // Events are written in many pieces, and the clock need not be asked for each.
-        if bytes.contains(&b'\n') && self.flushed.elapsed() >= PROMPTNESS {
-            self.flush()?;
+        let Some(after_line) = bytes.iter().rposition(|&byte| byte == b'\n') else { return Ok(bytes.len()) };
+        if self.pending.len() >= BUFFER || self.written.elapsed() >= PROMPTNESS {
+            self.write_out(self.pending.len() - bytes.len() + after_line + 1)?;
         }
-        Ok(n_written)
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.flushed = Instant::now();
-        self.out.flush()
+        self.write_out(self.pending.len())
     }
 }
 
@@ -98,14 +107,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_old_is_written_with_the_next_event() {
+    fn lines_are_written_whole_when_they_are_many_or_old() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t");
         let mut prompt = Prompt::new(File::create(&path).unwrap());
+        // As if it were from the future: nothing is old.
+        prompt.written += Duration::from_secs(3_600);
         prompt.write_all(b"[\n1").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"");
-        prompt.flushed = Instant::now().checked_sub(PROMPTNESS).unwrap();
-        prompt.write_all(b",\n").unwrap();
-        assert_eq!(fs::read(&path).unwrap(), b"[\n1,\n");
+        prompt.written = Instant::now().checked_sub(PROMPTNESS).unwrap();
+        prompt.write_all(b"2,\n3").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"[\n12,\n");
+        prompt.written += Duration::from_secs(3_600);
+        let long = vec![b'4'; BUFFER];
+        prompt.write_all(&long).unwrap();
+        prompt.write_all(b",\n5").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), [b"[\n12,\n3", &long[..], b",\n"].concat());
+        prompt.flush().unwrap();
+        assert!(fs::read(&path).unwrap().ends_with(b",\n5"));
     }
 }

@@ -29,25 +29,25 @@ pub(super) fn lines(report: &Report, own: u32) -> Vec<WorkerLine> {
 
 /// What happened that should be known, a sentence each. `n_kills` is how often the kernel's memory killer has killed.
 pub(super) fn warnings(report: &Report, n_kills: Option<u64>) -> Vec<String> {
-    let deaths = report.workers.iter().enumerate().filter_map(|(number, worker)| death(number, worker, n_kills));
-    deaths.chain(cuts(report)).collect()
+    let troubles = report.workers.iter().enumerate().filter_map(|(number, worker)| trouble(number, worker, n_kills));
+    troubles.chain(cuts(report)).collect()
 }
 
-fn death(number: usize, worker: &WorkerReport, n_kills: Option<u64>) -> Option<String> {
+fn trouble(number: usize, worker: &WorkerReport, n_kills: Option<u64>) -> Option<String> {
     let who = format!("worker {number} ({})", worker.device);
     let what = match (worker.state, worker.restarts) {
         (WorkerState::Lost, 0) => format!("{who} was given up, and others did its work"),
         (WorkerState::Lost, n) => {
             format!("{who} was given up after {}, and others did its work", count(u64::from(n), "restart"))
         }
-        (_, 0) => return None,
-        (_, 1) => format!("{who} was replaced, and no row was lost by that"),
-        (_, n) => format!("{who} was replaced {n} times, and no row was lost by that"),
+        (_, 0) => return worker.trouble.as_ref().map(|trouble| format!("{who} {trouble}")),
+        (_, 1) => format!("{who} was replaced"),
+        (_, n) => format!("{who} was replaced {n} times"),
     };
-    let Some(died_of) = &worker.died_of else { return Some(what) };
+    let Some(trouble) = &worker.trouble else { return Some(what) };
     let last = if worker.restarts > 1 { "last, " } else { "" };
-    let likely = likely(died_of, n_kills).map(|likely| format!(" (likely {likely})")).unwrap_or_default();
-    Some(format!("{what}: {last}it {died_of}{likely}"))
+    let likely = likely(trouble, n_kills).map(|likely| format!(" (likely {likely})")).unwrap_or_default();
+    Some(format!("{what}: {last}it {trouble}{likely}"))
 }
 
 /// Batches that were computed in parts, by node and size: several devices share a sentence.
@@ -92,7 +92,7 @@ mod tests {
             nodes: vec!["scores".to_owned()],
             rows: 5,
             restarts: 0,
-            died_of: None,
+            trouble: None,
             state: WorkerState::Stopped,
             caps: Vec::new(),
         }
@@ -125,24 +125,32 @@ mod tests {
 
     #[test]
     fn a_worker_that_was_replaced_is_told_with_the_cause() {
-        let died = |restarts, state, died_of: &str| {
-            let died_of = Some(died_of.to_owned());
-            warnings(&report(vec![WorkerReport { restarts, state, died_of, ..worker(8, "cuda:1") }]), Some(3))
+        let told = |restarts, state, trouble: &str| {
+            let trouble = Some(trouble.to_owned());
+            warnings(&report(vec![WorkerReport { restarts, state, trouble, ..worker(8, "cuda:1") }]), Some(3))
         };
         assert_eq!(warnings(&report(vec![worker(8, "cuda:1")]), Some(3)), [""; 0]);
         assert_eq!(
-            died(2, WorkerState::Stopped, "died of signal 11 (segmentation fault)"),
-            ["worker 0 (cuda:1) was replaced 2 times, and no row was lost by that: last, it died of signal 11 \
+            told(2, WorkerState::Stopped, "died of signal 11 (segmentation fault)"),
+            ["worker 0 (cuda:1) was replaced 2 times: last, it died of signal 11 \
               (segmentation fault)"]
         );
         assert_eq!(
-            died(1, WorkerState::Stopped, "died of signal 9 (kill)"),
-            ["worker 0 (cuda:1) was replaced, and no row was lost by that: it died of signal 9 (kill) (likely the \
+            told(1, WorkerState::Stopped, "died of signal 9 (kill)"),
+            ["worker 0 (cuda:1) was replaced: it died of signal 9 (kill) (likely the \
               kernel's memory killer: it has killed 3 processes meanwhile)"]
         );
         assert_eq!(
-            died(4, WorkerState::Lost, "exited with code 1"),
+            told(4, WorkerState::Lost, "exited with code 1"),
             ["worker 0 (cuda:1) was given up after 4 restarts, and others did its work: last, it exited with code 1"]
+        );
+        assert_eq!(
+            told(0, WorkerState::Lost, "could not be used: it sees 2 devices"),
+            ["worker 0 (cuda:1) was given up, and others did its work: it could not be used: it sees 2 devices"]
+        );
+        assert_eq!(
+            told(0, WorkerState::Stopped, "could not load `scores`: out of memory"),
+            ["worker 0 (cuda:1) could not load `scores`: out of memory"]
         );
     }
 

@@ -152,7 +152,7 @@ fn worker_report(graph: &Graph, worker: &WorkerStats) -> WorkerReport {
         nodes: worker.nodes.iter().map(name).collect(),
         rows: worker.rows.load(Ordering::Relaxed),
         restarts: worker.restarts.load(Ordering::Relaxed),
-        died_of: worker.died_of(),
+        trouble: worker.trouble(),
         state: worker.state(),
         caps: caps
             .map(|(node_idx, cap)| CapReport { node: name(&node_idx), shape: cap.shape, rows: cap.rows })

@@ -94,8 +94,8 @@ pub struct WorkerReport {
     pub rows: u64,
     /// How many times it was replaced.
     pub restarts: u32,
-    /// What its last process died of, where one did: `died of signal 9 (kill)`.
-    pub died_of: Option<String>,
+    /// What went wrong with it last, if anything did, as the rest of a sentence: `died of signal 9 (kill)`.
+    pub trouble: Option<String>,
     /// How it ended.
     pub state: WorkerState,
     /// Batches that were too large for the device's memory, and the most rows that were not. Rows computed in such parts

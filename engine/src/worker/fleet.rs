@@ -314,7 +314,7 @@ impl Shared {
                 let fault = fault(refusal);
                 // What may be otherwise next time counts as a death.
                 if fault.kind == FaultKind::Permanent {
-                    self.change(|state, now| state.dispatch.refused(worker, &fault, now));
+                    self.refuse(worker, &fault);
                 } else {
                     self.change(|state, _| state.dispatch.leaving(worker, &fault));
                 }
@@ -323,18 +323,29 @@ impl Shared {
                 state.dispatch.ready(worker, ready.model as usize, ready.depth as usize, now);
                 self.settled.notify_all();
             }),
-            FromWorker::LoadFailed(failed) => self.change(|state, now| {
-                state.dispatch.load_failed(worker, failed.model as usize, fault(failed.refusal), now);
-            }),
+            FromWorker::LoadFailed(failed) => {
+                let (model, fault) = (failed.model as usize, fault(failed.refusal));
+                if let Some(spec) = self.spec.models.get(model) {
+                    let trouble = format!("could not load `{}`: {}", spec.load.node, fault.message);
+                    self.spec.workers[worker].stats.set_trouble(trouble);
+                }
+                self.change(|state, now| state.dispatch.load_failed(worker, model, fault, now));
+            }
             FromWorker::Done(done) => self.done(worker, done),
             FromWorker::JobFailed(failed) => self.job_failed(worker, failed),
         }
     }
 
+    /// Gives up a worker that will never be of use.
+    fn refuse(&self, worker: usize, fault: &Fault) {
+        self.spec.workers[worker].stats.set_trouble(format!("could not be used: {}", fault.message));
+        self.change(|state, now| state.dispatch.refused(worker, fault, now));
+    }
+
     fn greet(&self, worker: usize, hello: Hello) {
         let spec = &self.spec.workers[worker];
         if let Some(fault) = self.stranger(spec, &hello) {
-            return self.change(|state, now| state.dispatch.refused(worker, &fault, now));
+            return self.refuse(worker, &fault);
         }
         spec.stats.set_opened(hello.device);
         self.change(|state, _| {
@@ -490,7 +501,7 @@ fn start(shared: &Arc<Shared>, worker: usize) {
     });
     if let Err(fault) = started {
         shared.lock().processes[worker] = None;
-        shared.change(|state, now| state.dispatch.refused(worker, &fault, now));
+        shared.refuse(worker, &fault);
     }
 }
 
@@ -520,8 +531,12 @@ fn bury(shared: &Shared, worker: usize) {
         // What it wrote to is nobody's now.
         if !state.closing {
             let who = format!("worker {worker} ({}, pid {pid})", shared.spec.workers[worker].stats.device);
+            let was_lost = state.dispatch.phase(worker) == Phase::Lost;
             let cause = state.dispatch.died(worker, &who, &how, &last_words, now);
-            shared.spec.workers[worker].stats.set_died_of(cause);
+            // Of one that was given up before it died the reason for that is known, and says more.
+            if !was_lost {
+                shared.spec.workers[worker].stats.set_trouble(cause);
+            }
         }
         let State { dispatch, sent, .. } = state;
         sent.retain(|number, _| dispatch.has(*number));

@@ -22,7 +22,7 @@ pub struct WorkerStats {
     state: AtomicU8,
     /// Rows by node, in the order of `nodes`.
     by_node: Vec<AtomicU64>,
-    died_of: Mutex<Option<String>>,
+    trouble: Mutex<Option<String>>,
     opened: Mutex<Option<DeviceInfo>>,
     caps: Mutex<Vec<(usize, Cap)>>,
 }
@@ -68,13 +68,13 @@ impl WorkerStats {
         self.by_node.get(place)
     }
 
-    /// What its last process died of (`died of signal 9 (kill)`), if one did.
-    pub fn died_of(&self) -> Option<String> {
-        self.died_of.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// What went wrong with it last, as the rest of a sentence: `died of signal 9 (kill)`.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_died_of(&self, cause: String) {
-        *self.died_of.lock().unwrap_or_else(PoisonError::into_inner) = Some(cause);
+    pub(crate) fn set_trouble(&self, trouble: String) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
     }
 
     /// What it is doing.
