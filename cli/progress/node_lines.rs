@@ -47,27 +47,17 @@ enum Subjects {
     Nodes,
 }
 
-/// How much lines of workers say behind their columns, in the order in which it is given up.
-#[derive(Clone, Copy)]
-enum Tail {
-    All,
-    Restarts,
-    Nothing,
-}
-
 /// The lines of all nodes.
 #[must_use]
 pub fn all(nodes: &[NodeLine], moment: Moment, terminal: &Terminal) -> Vec<Line> {
     let cells = cells(nodes, moment, terminal.charset);
-    let fits = |lines: &[Line]| terminal.width().is_none_or(|columns| lines.iter().all(|line| line.width() <= columns));
     let mut given_up = None;
     loop {
         let kept: Vec<&Cells> =
             cells.iter().filter(|cell| cell.column.is_none_or(|column| Some(column) > given_up)).collect();
-        let lines = assemble(nodes, &kept, Tail::Nothing, terminal.charset);
-        if fits(&lines) || given_up == Some(Column::Kind) {
-            let longer = [Tail::All, Tail::Restarts].map(|tail| assemble(nodes, &kept, tail, terminal.charset));
-            let lines = longer.into_iter().find(|lines| fits(lines)).unwrap_or(lines);
+        let lines = assemble(nodes, &kept, terminal);
+        let fit = terminal.width().is_none_or(|columns| lines.iter().all(|line| line.width() <= columns));
+        if fit || given_up == Some(Column::Kind) {
             return lines.into_iter().map(|line| line.fitted(terminal.width(), terminal.charset)).collect();
         }
         given_up = cells
@@ -142,7 +132,8 @@ fn cells(nodes: &[NodeLine], moment: Moment, charset: Charset) -> Vec<Cells> {
     cells
 }
 
-fn assemble(nodes: &[NodeLine], cells: &[&Cells], tail: Tail, charset: Charset) -> Vec<Line> {
+fn assemble(nodes: &[NodeLine], cells: &[&Cells], terminal: &Terminal) -> Vec<Line> {
+    let charset = terminal.charset;
     let has = |node: &NodeLine, cell: &Cells| node.subject == Subject::Node || cell.subjects == Subjects::All;
     let columns = |cell: &&Cells| {
         let shown = nodes.iter().zip(&cell.texts).filter(|(node, _)| has(node, cell));
@@ -158,7 +149,7 @@ fn assemble(nodes: &[NodeLine], cells: &[&Cells], tail: Tail, charset: Charset) 
             line.push_padded(*tone, text, columns, charset);
         }
         if node.subject == Subject::Worker {
-            push_tail(&mut line, node, tail, charset);
+            push_tail(&mut line, node, terminal);
         }
         let mut line = line.fitted(None, charset);
         if node.limits {
@@ -170,19 +161,22 @@ fn assemble(nodes: &[NodeLine], cells: &[&Cells], tail: Tail, charset: Charset) 
     lines
 }
 
-fn push_tail(line: &mut Line, worker: &NodeLine, tail: Tail, charset: Charset) {
-    let state = worker.state.unwrap_or_default().to_owned();
-    let (restarts, note) = match tail {
-        Tail::All => (restarts(worker), note(worker, charset)),
-        Tail::Restarts => (restarts(worker), String::new()),
-        Tail::Nothing => (String::new(), String::new()),
-    };
-    for (tone, text) in [(Tone::Alert, state), (Tone::Alert, restarts), (Tone::Faint, note)] {
-        if !text.is_empty() {
-            line.push_own(Tone::Plain, "  ");
-            line.push_own(tone, text);
+/// What a worker has to say behind its columns, as much of it as there is room for; that it does not compute in any case.
+fn push_tail(line: &mut Line, worker: &NodeLine, terminal: &Terminal) {
+    let state = (Tone::Alert, worker.state.unwrap_or_default().to_owned());
+    let restarts = (Tone::Alert, restarts(worker));
+    let note = (Tone::Faint, note(worker, terminal.charset));
+    let with = |pieces: &[&(Tone, String)]| {
+        let mut longer = line.clone();
+        for (tone, text) in pieces.iter().filter(|(_, text)| !text.is_empty()) {
+            longer.push_own(Tone::Plain, "  ");
+            longer.push_own(*tone, text);
         }
-    }
+        longer
+    };
+    let tails = [with(&[&state, &restarts, &note]), with(&[&state, &restarts])];
+    let fitting = tails.into_iter().find(|longer| terminal.width().is_none_or(|columns| longer.width() <= columns));
+    *line = fitting.unwrap_or_else(|| with(&[&state]));
 }
 
 fn name(node: &NodeLine, charset: Charset) -> (Tone, String) {
@@ -337,6 +331,14 @@ mod tests {
                 "    worker 0  cuda:0        1,160/s  2 restarts  GPU 61 %  3.1 / 24 GiB",
                 "    worker 1  cuda:1        1,150/s  restarting  1 restart  GPU 61 %  3.1 / 24 GiB",
                 "  out         sink.jsonl    2,310/s  busy   2 %  starved 98 %",
+            ],
+        );
+        let lines = all(&nodes(), Moment::Running, &terminal(74, Charset::Unicode));
+        check(
+            lines[3..5].to_vec(),
+            &[
+                "    worker 0  cuda:0        1,160/s  2 restarts  GPU 61 %  3.1 / 24 GiB",
+                "    worker 1  cuda:1        1,150/s  restarting  1 restart",
             ],
         );
         check(
