@@ -5,7 +5,6 @@ mod peer;
 
 use std::fs;
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
