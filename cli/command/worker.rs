@@ -23,7 +23,7 @@ use crate::{BUILD, Context};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Worker {
     /// The kind of device to compute on
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", default_value = "cpu")]
     device: String,
 }
 

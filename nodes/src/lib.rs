@@ -1,6 +1,8 @@
 //! The kinds of node that flowgpu ships, and [`registry`], the one list of them.
 
 pub mod batch;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod decode;
 pub mod infer;
 pub mod models;
@@ -13,9 +15,9 @@ pub mod weights;
 
 use engine::node::Registry;
 
-/// Every kind that flowgpu ships, in the order of its manual.
+/// Every kind that flowgpu ships, in the order of its manual, and the devices that this build can open.
 pub fn registry() -> Registry {
-    Registry::new()
+    let registry = Registry::new()
         .with::<source::files::Files>()
         .with::<source::synthetic::Synthetic>()
         .with::<decode::image::Image>()
@@ -26,7 +28,10 @@ pub fn registry() -> Registry {
         .with::<transform::select::Select>()
         .with::<sink::jsonl::Jsonl>()
         .with::<sink::csv::Csv>()
-        .with::<sink::npy::Npy>()
+        .with::<sink::npy::Npy>();
+    #[cfg(feature = "cuda")]
+    let registry = registry.with_device(cuda::OpenCuda);
+    registry
 }
 
 #[cfg(feature = "testing")]

@@ -5,7 +5,6 @@ mod peer;
 
 use std::fs;
 use std::io::Read;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -209,8 +208,8 @@ fn the_worker_leaves_when_the_link_is_closed() {
 
 #[test]
 fn the_worker_dies_with_its_parent_though_the_link_is_open() {
-    // A shell between this process and the worker; `<&0` because a shell gives its background jobs no input.
-    let script = "\"$0\" worker --device cpu <&0 & wait";
+    // A shell between this process and the worker. It gives jobs in the background no input but what it is told to.
+    let script = "exec 3<&0; \"$0\" worker --device cpu <&3 3<&- & wait";
     let mut peer = Peer::start(Command::new("sh").args(["-c", script, PROGRAM]));
     let hello = peer.greet();
     assert_ne!(hello.pid, peer.pid(), "the shell is the parent");
@@ -266,12 +265,12 @@ fn a_device_that_is_not_known_is_refused() {
 #[test]
 fn started_by_hand_it_says_who_starts_it() {
     let mut child = Command::new(PROGRAM);
-    let child = child.args(["worker", "--device", "cpu"]).stdin(Stdio::null()).output().expect("it starts");
+    let child = child.arg("worker").stdin(Stdio::null()).output().expect("it starts");
     assert_eq!(child.status.code(), Some(2));
     let told = String::from_utf8(child.stderr).expect("text");
     assert_eq!(told, "error: `flowgpu worker` is started by `flowgpu run`, not by hand\n");
     let help = Command::new(PROGRAM).arg("--help").output().expect("it starts");
-    assert!(!String::from_utf8(help.stdout).expect("text").contains("worker"), "it is not for people");
+    assert!(!String::from_utf8(help.stdout).expect("text").contains("\n  worker"), "it is not for people");
 }
 
 #[test]
@@ -285,47 +284,4 @@ fn a_job_costs_the_socket_less_than_four_kibibytes() {
     let mut bytes = Vec::new();
     far.read_to_end(&mut bytes).expect("a frame");
     assert!(bytes.len() < 512, "{} bytes", bytes.len());
-}
-
-/// What the way through a worker costs: `cargo test … --test protocol -- --ignored --nocapture measure`.
-#[test]
-#[ignore = "a measurement"]
-fn measure_the_way_there_and_back() {
-    use std::io::Write;
-    use std::time::Instant;
-    let median = |mut nanos: Vec<u128>| {
-        nanos.sort_unstable();
-        nanos[nanos.len() / 2] as f64 / 1000.0
-    };
-    // Another process that sends back what it gets, byte for byte, is what no protocol can beat.
-    let (mut near, far) = std::os::unix::net::UnixStream::pair().expect("a socket");
-    let ends = [far.try_clone().expect("a descriptor"), far].map(|end| Stdio::from(OwnedFd::from(end)));
-    let [stdin, stdout] = ends;
-    let mut cat = Command::new("cat").stdin(stdin).stdout(stdout).spawn().expect("cat");
-    let ping: Vec<_> = (0..2000)
-        .map(|_| {
-            let start = Instant::now();
-            near.write_all(&[7; 200]).expect("sent");
-            near.read_exact(&mut [0; 200]).expect("received");
-            start.elapsed().as_nanos()
-        })
-        .collect();
-    drop(near);
-    cat.wait().expect("cat ends");
-    let n_each = 75_000 / 4;
-    let mut peer = serving(n_each, json!({"n": 1}));
-    let input = peer.rows(64, n_each, element);
-    let mut extra = Vec::new();
-    for job in 0..1000 {
-        let (run, _slot) = peer.job(job, 0, &input, 1 << 16);
-        let start = Instant::now();
-        peer.send(&ToWorker::Run(run));
-        let done = peer.done();
-        extra.push(start.elapsed().as_nanos().saturating_sub(u128::from(done.micros) * 1000));
-    }
-    let (ping, extra) = (median(ping), median(extra));
-    #[allow(clippy::print_stdout, reason = "a measurement")]
-    {
-        println!("{} bytes a batch: {extra:.1} µs beside the model, {ping:.1} µs for a bare ping", input.bytes().len());
-    }
 }

@@ -34,20 +34,22 @@ pub(super) struct Lane {
     slots: usize,
     caps: Mutex<Caps>,
     gate: Gate,
-    pool: Arc<ThreadPool>,
+    /// Absent for a device of its own.
+    pool: Option<Arc<ThreadPool>>,
     alloc: HeapPool,
 }
 
 impl Lane {
-    /// Serves `model`. Those that share a device share `gate`; arithmetic on the host runs on `pool`; `caps` is what is
-    /// known of the device's memory.
-    pub(super) fn new(model: Box<dyn Model>, caps: Vec<Cap>, gate: &Gate, pool: &Arc<ThreadPool>) -> Self {
+    /// Serves `model`. Those that share a device share `gate`. A model that computes on the host does so on `pool`, which
+    /// bounds the cores; one with a device of its own has none: it would only keep the pool's threads, and the models
+    /// that want them, waiting for the device. `caps` is what is known of the device's memory.
+    pub(super) fn new(model: Box<dyn Model>, caps: Vec<Cap>, gate: &Gate, pool: Option<&Arc<ThreadPool>>) -> Self {
         Lane {
             slots: model.slots().max(1),
             model: Mutex::new(model),
             caps: Mutex::new(Caps::new(caps)),
             gate: gate.clone(),
-            pool: pool.clone(),
+            pool: pool.cloned(),
             alloc: HeapPool::new(),
         }
     }
@@ -131,10 +133,11 @@ impl Lane {
         execute::wait(pending, inputs.first().map_or(0, Tensor::n_rows))
     }
 
-    /// A model with one slot computes on the host, so on the pool that bounds the cores; one with more has a device of
-    /// its own, and would only keep the pool's threads waiting for it.
     fn on_host<T: Send>(&self, call: impl FnOnce() -> T + Send) -> T {
-        if self.slots == 1 { self.pool.install(call) } else { call() }
+        match &self.pool {
+            Some(pool) => pool.install(call),
+            None => call(),
+        }
     }
 
     fn model(&self) -> MutexGuard<'_, Box<dyn Model>> {

@@ -8,7 +8,6 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::slice;
 
 use rustix::io::Errno;
 use rustix::net::{
@@ -89,7 +88,7 @@ pub fn write_frame<T: Serialize>(socket: &UnixStream, frame: &T, fd: Option<Borr
 fn send(socket: &UnixStream, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    let fds = fd.as_ref().map_or(&[][..], slice::from_ref);
+    let fds = fd.as_slice();
     if !fds.is_empty() {
         control.push(SendAncillaryMessage::ScmRights(fds));
     }

@@ -115,7 +115,8 @@ struct Instance {
 
 impl Instance {
     fn run(self, model: &dyn LoadModel, loaded: &Sender<Result<usize, Fault>>) {
-        let lane = self.pool.install(|| model.load()).map(|model| Lane::new(model, Vec::new(), &self.gate, &self.pool));
+        let lane =
+            self.pool.install(|| model.load()).map(|model| Lane::new(model, Vec::new(), &self.gate, Some(&self.pool)));
         // The starter may have left already over another instance's fault.
         match lane {
             Ok(lane) => {

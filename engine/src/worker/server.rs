@@ -164,7 +164,7 @@ impl Worker {
             Ok(model) => model,
             Err(fault) => return self.refuse_model(load.model, refusal(fault)),
         };
-        let lane = Lane::new(model, load.caps, &self.gate, &self.pool);
+        let lane = Lane::new(model, load.caps, &self.gate, self.is_on_host().then_some(&self.pool));
         let (sender, tasks) = unbounded();
         match locked(&self.models).as_mut() {
             Some(models) => models.insert(load.model, sender),
@@ -201,7 +201,14 @@ impl Worker {
             return Err(Fault::permanent(format!("`{}` is no kind that runs a model", load.kind)));
         };
         let need = spec.need.unwrap_or_default();
-        self.pool.install(|| self.device.load(&*stage.model, &need))
+        let load = || self.device.load(&*stage.model, &need);
+        // On a device of its own a model waits for files and transfers more than it computes: not one after the other.
+        if self.is_on_host() { self.pool.install(load) } else { load() }
+    }
+
+    /// Whether models compute with the processor itself.
+    fn is_on_host(&self) -> bool {
+        self.device.info().kind == "cpu"
     }
 
     fn answer(&self, done: Done, place: Option<(BufferMut, SharedAt)>) {
@@ -275,11 +282,8 @@ impl Reader {
 
     fn map(&mut self, frame: &ArenaFrame, fd: Option<OwnedFd>) -> Result<(), ServeError> {
         let fd = fd.ok_or_else(|| ServeError::Arena(format!("arena {} came without its descriptor", frame.id)))?;
-        // Devices other than the processor's own memory want to page-lock what they upload from.
-        let inputs = match self.worker.device.info().kind.as_str() {
-            "cpu" => InputMapping::Readable,
-            _ => InputMapping::PageLockable,
-        };
+        // Devices with memory of their own want to page-lock what they upload from.
+        let inputs = if self.worker.is_on_host() { InputMapping::Readable } else { InputMapping::PageLockable };
         let arena = MappedArena::map(frame, fd, inputs).map_err(|error| ServeError::Arena(error.to_string()))?;
         // For as long as the process lives: a device may have locked the memory, and would read from addresses that are
         // something else if it were unmapped before the device is closed. There are few arenas, and none ends earlier.

@@ -1,5 +1,7 @@
 //! Loads an image model, and runs it as the engine wants models to run.
 
+#[cfg(feature = "cuda")]
+use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
@@ -8,6 +10,10 @@ use engine::data::{DType, HeapPool, Tensor};
 use engine::node::{Fault, LoadModel, Model, ModelError};
 
 use super::model_ref::Resolved;
+#[cfg(feature = "cuda")]
+use crate::cuda::{CudaDevice, ImageNetwork, load_fault};
+#[cfg(not(feature = "cuda"))]
+use crate::models::LoadError;
 use crate::models::{ImageModel, Normalize, Outputs};
 
 /// What to load and how to run it. All instances share one copy of the weights.
@@ -24,10 +30,10 @@ impl ImageLoader {
         ImageLoader { resolved, dtype, normalize, outputs, loaded: Mutex::new(None) }
     }
 
-    fn read(&self) -> Result<ImageModel, Fault> {
+    fn read(&self, device: &Device) -> Result<ImageModel, Fault> {
         let Resolved { arch, n_classes, values, .. } = &self.resolved;
         let source = values.open(*arch, *n_classes).map_err(|error| Fault::permanent(error.to_string()))?;
-        ImageModel::load(*arch, &*source, self.dtype, &Device::Cpu).map_err(|error| Fault::permanent(error.to_string()))
+        ImageModel::load(*arch, &*source, self.dtype, device).map_err(|error| load_fault(&error))
     }
 }
 
@@ -43,10 +49,28 @@ impl LoadModel for ImageLoader {
         let mut loaded = self.loaded.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let model = match &*loaded {
             Some(model) => model.clone(),
-            None => loaded.insert(Arc::new(self.read()?)).clone(),
+            None => loaded.insert(Arc::new(self.read(&Device::Cpu)?)).clone(),
         };
         Ok(Box::new(Runner { model, normalize: self.normalize, outputs: self.outputs, alloc: HeapPool::new() }))
     }
+
+    #[cfg(feature = "cuda")]
+    fn load_on(&self, device: &dyn Any) -> Result<Box<dyn Model>, Fault> {
+        let Some(device) = device.downcast_ref::<CudaDevice>() else {
+            return Err(Fault::bug("a device of another kind than the ones that this model knows"));
+        };
+        // Streams cannot share tensors, so each instance has weights of its own.
+        device.place(|on| {
+            let network = ImageNetwork::new(self.read(on)?, self.normalize, self.dtype, self.outputs, on);
+            Ok(Box::new(network.map_err(|error| load_fault(&error))?))
+        })
+    }
+}
+
+/// A fault of loading.
+#[cfg(not(feature = "cuda"))]
+fn load_fault(error: &LoadError) -> Fault {
+    Fault::permanent(error.to_string())
 }
 
 struct Runner {

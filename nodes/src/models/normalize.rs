@@ -112,7 +112,7 @@ impl Normalize {
     }
 
     /// What every byte becomes, for each channel: exact to the last bit of f32, and quicker than arithmetic.
-    fn tables(&self) -> [[f32; 256]; 3] {
+    pub(crate) fn tables(&self) -> [[f32; 256]; 3] {
         let (mean, std) = self.mean_std();
         std::array::from_fn(|channel| std::array::from_fn(|byte| ((byte as f64 - mean[channel]) / std[channel]) as f32))
     }

@@ -102,7 +102,7 @@ fn pool() -> Arc<ThreadPool> {
 }
 
 fn lane(model: impl Model + 'static) -> Lane {
-    Lane::new(Box::new(model), Vec::new(), &Gate::default(), &pool())
+    Lane::new(Box::new(model), Vec::new(), &Gate::default(), Some(&pool()))
 }
 
 /// A job of `n_rows` rows of two numbers, which say which job and row they are.
@@ -169,7 +169,7 @@ fn what_is_known_from_before_is_heeded_from_the_start() {
     let memory = Memory::with_room(16);
     let model = Doubling { memory: memory.clone(), slots: 1, notices: Notices::AtStart };
     let caps = vec![Cap { shape: vec![vec![2]], rows: 16 }];
-    let done = serve(Lane::new(Box::new(model), caps, &Gate::default(), &pool()), [job(0, 64)]);
+    let done = serve(Lane::new(Box::new(model), caps, &Gate::default(), Some(&pool())), [job(0, 64)]);
     check(&done[0], 0, 64);
     assert_eq!(memory.refused.load(Ordering::SeqCst), 0);
 }
@@ -214,7 +214,7 @@ fn a_neighbour_on_the_same_device_is_not_held_against_a_batch() {
         let done: Vec<_> = thread::scope(|scope| {
             let lanes = (0..3).map(|_| {
                 let model = Doubling { memory: memory.clone(), slots, notices };
-                let lane = Lane::new(Box::new(model), Vec::new(), &gate, &pool);
+                let lane = Lane::new(Box::new(model), Vec::new(), &gate, (slots == 1).then_some(&pool));
                 scope.spawn(move || serve(lane, (0..100).map(|id| job(id, 40))))
             });
             let lanes: Vec<_> = lanes.collect();

@@ -26,6 +26,17 @@ impl Activation {
         }
     }
 
+    /// What the CUDA kernels call it.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn code(self) -> u32 {
+        match self {
+            Self::Identity => 0,
+            Self::Relu => 1,
+            Self::Relu6 => 2,
+            Self::Gelu => 3,
+        }
+    }
+
     /// The same by candle's operations, for any device.
     pub(crate) fn apply(self, values: &Tensor) -> candle_core::Result<Tensor> {
         match self {

@@ -6,7 +6,9 @@ use super::{
     Activation, Axis,
     depthwise::Depthwise,
     finish::{Along, BiasActivation},
+    has_kernels,
     im2col::Im2Col,
+    parameter::Parameter,
 };
 
 /// How a convolution runs over an image.
@@ -49,10 +51,9 @@ pub struct Conv {
     weight: Tensor,
     /// `[out, in · k · k]`, the same values.
     matrix: Tensor,
-    bias: Tensor,
-    /// The bias, and for separate channels the weight, as the CPU's kernels read them; empty on other devices.
-    host_bias: Vec<f32>,
-    host_weight: Vec<f32>,
+    bias: Parameter,
+    /// The weight again, where each channel is convolved by itself.
+    filters: Option<Parameter>,
     kernel: usize,
     spec: ConvSpec,
 }
@@ -66,30 +67,24 @@ impl Conv {
         }
         let weight = weight.contiguous()?;
         let matrix = weight.reshape((n_out, n_in * kernel * kernel))?;
-        let mut host_bias = Vec::new();
-        let mut host_weight = Vec::new();
-        if weight.device().is_cpu() {
-            host_bias = bias.to_vec1()?;
-            if spec.channels == Channels::Separate {
-                host_weight = weight.flatten_all()?.to_vec1()?;
-            }
-        }
-        Ok(Self { weight, matrix, bias, host_bias, host_weight, kernel, spec })
+        let filters = (spec.channels == Channels::Separate).then(|| Parameter::new(&weight)).transpose()?;
+        Ok(Self { weight, matrix, bias: Parameter::new(&bias)?, filters, kernel, spec })
     }
 
     /// Runs over `[rows, in, height, width]`; the output is a new tensor that nothing else shares.
     pub fn forward(&self, images: &Tensor) -> Result<Tensor> {
-        if images.device().is_cpu() { self.forward_cpu(images) } else { self.forward_candle(images) }
+        if has_kernels(images.device()) { self.forward_kernels(images) } else { self.forward_candle(images) }
     }
 
-    fn forward_cpu(&self, images: &Tensor) -> Result<Tensor> {
+    /// By the kernels of this folder and candle's matrix product.
+    fn forward_kernels(&self, images: &Tensor) -> Result<Tensor> {
         let (n_rows, n_in, height, width) = images.dims4()?;
         let [y, x] = [self.axis(height)?, self.axis(width)?];
         let images = images.contiguous()?;
-        if self.spec.channels == Channels::Separate {
+        if let Some(filters) = &self.filters {
             return images.apply_op1_no_bwd(&Depthwise {
-                weight: &self.host_weight,
-                bias: &self.host_bias,
+                weight: filters,
+                bias: &self.bias,
                 kernel: self.kernel,
                 stride: self.spec.stride,
                 y,
@@ -106,7 +101,7 @@ impl Conv {
         let matrix = self.matrix.broadcast_as((n_rows, n_out, n_summed))?;
         let sums = matrix.matmul(&columns)?;
         sums.inplace_op1(&BiasActivation {
-            bias: &self.host_bias,
+            bias: &self.bias,
             along: Along::Channels,
             activation: self.spec.activation,
         })?;
@@ -127,7 +122,7 @@ impl Conv {
             (padded, 0)
         };
         let sums = padded.conv2d(&self.weight, padding, self.spec.stride, 1, groups)?;
-        let bias = self.bias.reshape((1, (), 1, 1))?;
+        let bias = self.bias.tensor().reshape((1, (), 1, 1))?;
         self.spec.activation.apply(&sums.broadcast_add(&bias)?)
     }
 
@@ -172,7 +167,7 @@ mod tests {
         let spec = ConvSpec { stride, padding, channels, activation: Activation::Relu6 };
         let conv = Conv::new(weight, noise(&[6], 2), spec).expect("a layer");
         let images = (noise(&[3, 6, size[0], size[1]], 3) * 2.0).expect("images");
-        let found = conv.forward_cpu(&images).expect("our kernels");
+        let found = conv.forward_kernels(&images).expect("our kernels");
         let wanted = conv.forward_candle(&images).expect("candle");
         assert_eq!(found.dims(), wanted.dims());
         let difference = (&found - &wanted)

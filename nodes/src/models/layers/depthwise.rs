@@ -6,12 +6,12 @@
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, bail};
 use rayon::prelude::*;
 
-use super::{Activation, Axis, f32_values};
+use super::{Activation, Axis, f32_values, parameter::Parameter};
 
 /// The layer's figures, borrowed for one call.
 pub(crate) struct Depthwise<'a> {
-    pub weight: &'a [f32],
-    pub bias: &'a [f32],
+    pub weight: &'a Parameter,
+    pub bias: &'a Parameter,
     pub kernel: usize,
     pub stride: usize,
     pub y: Axis,
@@ -28,8 +28,9 @@ impl CustomOp1 for Depthwise<'_> {
         let images = f32_values(storage, layout)?;
         let (n_rows, n_channels, height, width) = layout.shape().dims4()?;
         let n_taps = self.kernel * self.kernel;
-        if n_channels != self.bias.len() || n_channels * n_taps != self.weight.len() {
-            bail!("{n_channels} channels under {} filters", self.bias.len());
+        let (weight, bias) = (self.weight.host(), self.bias.host());
+        if n_channels != bias.len() || n_channels * n_taps != weight.len() {
+            bail!("{n_channels} channels under {} filters", bias.len());
         }
         let n_out = self.y.n_out * self.x.n_out;
         let mut out = vec![0.0_f32; n_rows * n_channels * n_out];
@@ -37,12 +38,21 @@ impl CustomOp1 for Depthwise<'_> {
             Vec::new,
             |padded, (plane_idx, (out, plane))| {
                 let channel_idx = plane_idx % n_channels;
-                let weight = &self.weight[channel_idx * n_taps..][..n_taps];
+                let weight = &weight[channel_idx * n_taps..][..n_taps];
                 self.pad(plane, padded);
-                self.convolve(padded, weight, self.bias[channel_idx], out);
+                self.convolve(padded, weight, bias[channel_idx], out);
             },
         );
         Ok((CpuStorage::F32(out), Shape::from((n_rows, n_channels, self.y.n_out, self.x.n_out))))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        crate::cuda::ops::depthwise(self, storage, layout)
     }
 }
 

@@ -34,6 +34,15 @@ impl CustomOp1 for Im2Col {
         let shape = Shape::from((n_rows, n_channels * n_taps, n_windows));
         Ok((CpuStorage::F32(columns), shape))
     }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        crate::cuda::ops::im2col(self, storage, layout)
+    }
 }
 
 impl Im2Col {

@@ -5,6 +5,8 @@ use candle_core::{Result, Tensor};
 use super::{
     Activation,
     finish::{Along, BiasActivation},
+    has_kernels,
+    parameter::Parameter,
 };
 
 /// A linear layer over the last dimension.
@@ -12,17 +14,14 @@ use super::{
 pub struct Linear {
     /// `[in, out]`, a view of the stored `[out, in]`.
     weight: Tensor,
-    bias: Tensor,
-    /// The bias as the CPU's kernels read it; empty on other devices.
-    host_bias: Vec<f32>,
+    bias: Parameter,
     activation: Activation,
 }
 
 impl Linear {
     /// A layer of a weight `[out, in]` and a bias `[out]` that were checked against the architecture.
     pub fn new(weight: Tensor, bias: Tensor, activation: Activation) -> Result<Self> {
-        let host_bias = if bias.device().is_cpu() { bias.to_vec1()? } else { Vec::new() };
-        Ok(Self { weight: weight.t()?, bias, host_bias, activation })
+        Ok(Self { weight: weight.t()?, bias: Parameter::new(&bias)?, activation })
     }
 
     /// Runs over `[…, in]`; the output is a new tensor that nothing else shares.
@@ -33,11 +32,11 @@ impl Linear {
             *last = n_out;
         }
         let mut sums = values.reshape(((), n_in))?.matmul(&self.weight)?;
-        if sums.device().is_cpu() {
-            let (bias, activation) = (self.host_bias.as_slice(), self.activation);
+        if has_kernels(sums.device()) {
+            let (bias, activation) = (&self.bias, self.activation);
             sums.inplace_op1(&BiasActivation { bias, along: Along::Columns, activation })?;
         } else {
-            sums = self.activation.apply(&sums.broadcast_add(&self.bias)?)?;
+            sums = self.activation.apply(&sums.broadcast_add(self.bias.tensor())?)?;
         }
         sums.reshape(shape)
     }

@@ -1,7 +1,7 @@
 //! The few layers that the architectures are made of.
 //!
-//! On the CPU they run on kernels of this folder and candle's matrix product; on other devices on candle's own
-//! operations. Either way each image of a batch is computed by itself.
+//! On the CPU and on CUDA they run on kernels of our own and candle's matrix product, step by step the same; on other
+//! devices on candle's operations. Either way each image of a batch is computed by itself.
 
 mod activation;
 mod conv;
@@ -9,6 +9,7 @@ mod depthwise;
 mod finish;
 mod im2col;
 mod linear;
+mod parameter;
 mod pool;
 
 pub use activation::Activation;
@@ -18,6 +19,17 @@ pub use linear::Linear;
 pub use pool::{global_mean, max_pool_3x3_stride_2};
 
 pub(crate) use finish::add_and_activate;
+#[cfg(feature = "cuda")]
+pub(crate) use {
+    depthwise::Depthwise,
+    finish::{Along, BiasActivation, Join},
+    im2col::Im2Col,
+};
+
+/// Whether the layers have kernels of their own for a device.
+pub(crate) fn has_kernels(device: &candle_core::Device) -> bool {
+    device.is_cpu() || (cfg!(feature = "cuda") && device.is_cuda())
+}
 
 /// Where a window slides over one axis of an image, zeros standing around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,18 +1,19 @@
 //! Pooling over places of an image.
 
-use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor};
+use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::f32_values;
+use super::{f32_values, has_kernels};
 
 /// The mean over height and width: `[rows, channels, height, width]` to `[rows, channels]`.
 pub fn global_mean(images: &Tensor) -> Result<Tensor> {
-    images.flatten_from(2)?.mean(D::Minus1)
+    // Half precision has too few digits to add up places in.
+    images.flatten_from(2)?.to_dtype(DType::F32)?.mean(D::Minus1)?.to_dtype(images.dtype())
 }
 
 /// The largest value of each window of 3×3, stepping by two, with one pixel around the image that never wins.
 pub fn max_pool_3x3_stride_2(images: &Tensor) -> Result<Tensor> {
-    if images.device().is_cpu() {
+    if has_kernels(images.device()) {
         return images.contiguous()?.apply_op1_no_bwd(&MaxPool);
     }
     // Zeros around the image never win over what comes out of a rectifier, and only such images come here.
@@ -42,6 +43,15 @@ impl CustomOp1 for MaxPool {
             },
         );
         Ok((CpuStorage::F32(out), Shape::from((n_rows, n_channels, out_height, out_width))))
+    }
+
+    #[cfg(feature = "cuda")]
+    fn cuda_fwd(
+        &self,
+        storage: &candle_core::CudaStorage,
+        layout: &Layout,
+    ) -> Result<(candle_core::CudaStorage, Shape)> {
+        crate::cuda::ops::max_pool(storage, layout)
     }
 }
 
