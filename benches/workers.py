@@ -2,8 +2,8 @@
 
     python3 benches/workers.py
 
-Two runs by two worker processes. In the first, more than 10,000 batches of 1 to 64 rows go through a model that gives
-back what it gets; the proportional set size of the coordinator and of each worker is read twice a second (shared memory
+Two runs by two worker processes. In the first, more than 10,000 batches of 1 to 64 rows go through a model that
+adds up each row; the proportional set size of the coordinator and of each worker is read twice a second (shared memory
 counts once) and its medians over the second and the last quarter are told. In the second, a real model is the
 bottleneck, and the threads of all processes that are running or ready to run are counted every few milliseconds.
 """
@@ -24,8 +24,7 @@ nodes:
   rows:    {kind: source.test_slow, with: {count: 300000, micros: 40}}
   tensor:  {kind: transform.test_tensor, with: {shape: [1000]}}
   batches: {kind: batch, with: {size: 64, max_wait: 1ms}}
-  echo:    {kind: infer.test_conformance, with: {model: double}}
-  few:     {kind: transform.select, with: {keep: [uri]}}
+  sums:    {kind: infer.test, with: {n: 1, unpadded: true}}
   out:     {kind: sink.jsonl, with: {path: out.jsonl}}
 """
 

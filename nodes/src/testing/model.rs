@@ -33,6 +33,9 @@ pub struct TestModel {
     /// Rows of a batch.
     #[serde(default = "default_batch")]
     batch: usize,
+    /// Whether part batches are computed as they are.
+    #[serde(default)]
+    unpadded: bool,
     /// How it fails, if it does.
     fail: Option<Fail>,
     /// Batches, over all instances, that are computed before it fails.
@@ -128,8 +131,9 @@ impl NodeKind for TestModel {
             panic: self.panic.clone(),
             base: cx.base.to_owned(),
         };
+        let padding = if self.unpadded { Padding::None } else { Padding::ToPlan };
         let model = Loader { options: self.clone(), faults, n_computed: Arc::default() };
-        Ok(Stage::Infer(InferStage { model: Arc::new(model), inputs: vec![column], padding: Padding::ToPlan }))
+        Ok(Stage::Infer(InferStage { model: Arc::new(model), inputs: vec![column], padding }))
     }
 
     fn batch_size(&self) -> Option<usize> {

@@ -53,7 +53,7 @@ fn run(kernel: &str, n_places: usize, numbers: &[usize], buffers: &[&[u8]], n_ou
     drop(stdin);
     let done = child.wait_with_output().expect("it ends");
     assert!(done.status.success(), "{kernel}: {}", done.status);
-    bytemuck::pod_collect_to_vec(&done.stdout)
+    done.stdout.as_chunks::<4>().0.iter().map(|bytes| f32::from_ne_bytes(*bytes)).collect()
 }
 
 /// Numbers between −8 and 8 without a pattern.
