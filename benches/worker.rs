@@ -5,10 +5,11 @@
 //! nothing with its 4.8 MB but look at the first byte of each row: what is left is the way there and back.
 
 use std::io::{Read, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -26,6 +27,7 @@ const ROUNDS: usize = 2000;
 /// Bytes of a frame, about.
 const FRAME: usize = 200;
 
+#[expect(clippy::print_stdout, reason = "that is what it is for")]
 fn main() {
     if std::env::args().any(|arg| arg == "pong") {
         return pong();
@@ -112,22 +114,33 @@ fn by_process() -> Owned {
     Owned { executor: fleet.executor(0).expect("it loads"), _fleet: fleet }
 }
 
-/// Another process that sends back what it gets.
-struct Ping(UnixStream);
+/// Another process that sends back what it gets, until the socket is closed.
+struct Ping {
+    socket: UnixStream,
+    child: Child,
+}
 
 impl Ping {
     fn start() -> Self {
         let (ours, theirs) = UnixStream::pair().expect("a socket");
         let mut command = Command::new(std::env::current_exe().expect("this program"));
-        command.arg("pong").stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).spawn().expect("it starts");
-        Ping(ours)
+        command.arg("pong").stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        Ping { socket: ours, child: command.spawn().expect("it starts") }
     }
 
     fn exchange(&mut self) -> Duration {
         let mut frame = [0u8; FRAME];
         let start = Instant::now();
-        self.0.write_all(&frame).and_then(|()| self.0.read_exact(&mut frame)).expect("an answer");
+        self.socket.write_all(&frame).and_then(|()| self.socket.read_exact(&mut frame)).expect("an answer");
         start.elapsed()
+    }
+}
+
+impl Drop for Ping {
+    fn drop(&mut self) {
+        // It ends with the socket; nothing depends on how.
+        let _ = self.socket.shutdown(Shutdown::Both);
+        let _ = self.child.wait();
     }
 }
 

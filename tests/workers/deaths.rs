@@ -44,6 +44,7 @@ fn killed_at_random(turn: u64) -> bool {
 }
 
 /// `FLOWGPU_KILLS=200` kills more often.
+#[expect(clippy::print_stdout, reason = "how often it hit is worth knowing")]
 #[test]
 fn a_worker_killed_at_any_moment_costs_no_row() {
     let n_runs = std::env::var("FLOWGPU_KILLS").ok().and_then(|count| count.parse().ok()).unwrap_or(10);
