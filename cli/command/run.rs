@@ -110,7 +110,8 @@ impl Run {
         let cancel = Cancel::new();
         let interrupts = Interrupts::watch(&graph.name, &cancel, &cx.above)?;
         let memory_killer = MemoryKiller::watch();
-        let setup = Setup { build: crate::BUILD.to_owned(), trace: files.trace.as_ref().map(TraceFile::trace) };
+        let setup =
+            Setup { build: crate::BUILD.to_owned(), program: None, trace: files.trace.as_ref().map(TraceFile::trace) };
         let mut report = self.execute(cx, plan, cancel, &setup, &telling, metrics);
         drop(interrupts);
         let n_kills = memory_killer.n_kills();

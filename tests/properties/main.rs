@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use engine::config::Document;
+use engine::config::{Document, Isolation};
 use engine::graph::Graph;
 use engine::node::Cancel;
 use engine::runtime::{Report, Running, Setup};
@@ -25,13 +25,19 @@ use pipeline::{Choice, Pipeline};
 const PATIENCE: Duration = Duration::from_secs(120);
 
 fn run(yaml: &str, folder: &Path) -> Report {
+    run_by(Isolation::Thread, yaml, folder)
+}
+
+fn run_by(isolation: Isolation, yaml: &str, folder: &Path) -> Report {
     let registry = nodes::testing_registry();
     let document = Document::parse(yaml, &folder.join("p.yaml"), &[], &|_| None, &registry)
         .unwrap_or_else(|mistakes| panic!("{yaml}\n{mistakes}"));
-    let graph = Graph::compile(&document, &registry).unwrap_or_else(|mistakes| panic!("{yaml}\n{mistakes}"));
-    let plan = Plan::make(Arc::new(graph), &Inventory::read()).expect("the CPU takes every model");
-    let running =
-        Running::start(plan, Cancel::new(), &Setup::default()).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
+    let mut graph = Graph::compile(&document, &registry).unwrap_or_else(|mistakes| panic!("{yaml}\n{mistakes}"));
+    graph.run.isolation = Some(isolation);
+    let plan = Plan::make(Arc::new(graph), &Inventory::without_gpus()).expect("the CPU takes every model");
+    let program = Some(env!("CARGO_BIN_EXE_flowgpu-test").into());
+    let setup = Setup { build: env!("FLOWGPU_BUILD").to_owned(), program, trace: None };
+    let running = Running::start(plan, Cancel::new(), &setup).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
     let (sender, receiver) = channel();
     std::thread::spawn(move || drop(sender.send(running.join())));
     receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("the run does not end:\n{yaml}"))
@@ -42,10 +48,10 @@ fn lines(path: &Path) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a sink writes JSON")).collect()
 }
 
-fn check(choices: &[Choice]) {
+fn check(choices: &[Choice], isolation: Isolation) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let pipeline = Pipeline::build(choices);
-    let report = run(&pipeline.yaml, folder.path());
+    let report = run_by(isolation, &pipeline.yaml, folder.path());
     assert!(report.fault.is_none(), "{:?}\n{}", report.fault, pipeline.yaml);
     for (name, expected) in &pipeline.sinks {
         let found = lines(&folder.path().join(format!("{name}.jsonl")));
@@ -76,7 +82,17 @@ proptest! {
 
     #[test]
     fn each_row_arrives_once_per_branch_in_order_or_is_a_reject(choices in prop::collection::vec(choice(), 1..16)) {
-        check(&choices);
+        check(&choices, Isolation::Thread);
+    }
+}
+
+proptest! {
+    // Fewer, because each starts processes.
+    #![proptest_config(ProptestConfig { cases: 20, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_same_holds_with_models_in_worker_processes(choices in prop::collection::vec(choice(), 4..16)) {
+        check(&choices, Isolation::Process);
     }
 }
 

@@ -1,20 +1,11 @@
 //! The same bytes, whether a model runs on a thread or in a process.
 
-use std::path::Path;
-
-use crate::program::{Folder, ROOT};
-use crate::scene::{check_sums, sums, workers};
+use crate::scene::{check_sums, example, sums, workers};
 
 #[test]
 fn the_quick_start_is_byte_identical_by_thread_and_by_process() {
-    let examples = Path::new(ROOT).join("pipelines");
-    let examples = examples.to_str().expect("UTF-8");
-    let text = std::fs::read_to_string(format!("{examples}/quickstart.yaml")).expect("the quick start");
-    let text =
-        text.replace("photos/", &format!("{examples}/photos/")).replace("models/", &format!("{examples}/models/"));
     let outputs = ["thread", "process"].map(|isolation| {
-        let folder = Folder::new();
-        folder.write("p.yaml", &text);
+        let folder = example("quickstart");
         let done = folder.run(&["run", "p.yaml", "--isolation", isolation, "--report", "r.json"]);
         assert_eq!(done.code, 0, "{done:?}");
         (folder.read("out/labels.jsonl"), folder.json("r.json"))

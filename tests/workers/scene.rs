@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
-use crate::program::{Done, Folder, TESTING, Under, done, wait_for};
+use crate::program::{Done, Folder, ROOT, TESTING, Under, done, wait_for};
 
 /// The library that answers for NVML, where cargo puts it.
 pub fn nvml() -> PathBuf {
@@ -62,6 +62,17 @@ pub fn sums(count: usize, batch: usize, model: &str) -> Folder {
 ",
         if model.is_empty() { "" } else { ", " },
     ))
+}
+
+/// A folder with the example `name` as the pipeline `p.yaml`; photographs and models stay where they are.
+pub fn example(name: &str) -> Folder {
+    let examples = format!("{ROOT}/pipelines");
+    let text = std::fs::read_to_string(format!("{examples}/{name}.yaml")).expect("an example");
+    let text = text.replace("models/", &format!("{examples}/models/"));
+    let text = text.replace("{photos: photos", &format!("{{photos: {examples}/photos"));
+    let folder = Folder::new();
+    folder.write("p.yaml", &text.replace("\"photos/", &format!("\"{examples}/photos/")));
+    folder
 }
 
 /// What `out.jsonl` of [`sums`] must hold, but for the rows that are left out.

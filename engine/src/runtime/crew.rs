@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rayon::ThreadPool;
 
+use super::running::Setup;
 use crate::config::Isolation;
 use crate::graph::{Graph, GraphNode};
 use crate::node::{Fault, InferStage, Role};
@@ -34,8 +35,8 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    /// Starts the processes, if there are to be any; `build` is the version that they must have.
-    pub(super) fn start(plan: &Plan, build: &str) -> Result<Crew, Fault> {
+    /// Starts the processes, if there are to be any.
+    pub(super) fn start(plan: &Plan, setup: &Setup) -> Result<Crew, Fault> {
         let graph = &plan.graph;
         let stats: Vec<_> = plan
             .placement
@@ -48,7 +49,7 @@ impl Crew {
         let (mut workers, mut processes) = (Vec::new(), Vec::new());
         for (place, worker) in plan.placement.workers.iter().enumerate() {
             if is_process(plan, worker) {
-                workers.push(worker_spec(plan, worker, &remote, stats[place].clone())?);
+                workers.push(worker_spec(plan, worker, &remote, stats[place].clone(), setup)?);
                 processes.push(place);
             } else {
                 stats[place].pid.store(std::process::id(), std::sync::atomic::Ordering::Relaxed);
@@ -58,7 +59,7 @@ impl Crew {
         let models = remote.iter().map(|&node_idx| model_spec(graph, node_idx)).collect::<Result<Vec<_>, _>>()?;
         let patience = graph.run.job_timeout.map_or(JOB_TIMEOUT, |timeout| timeout.get());
         let reserve = reserve(plan);
-        let spec = FleetSpec { build: build.to_owned(), workers, models, patience, reserve };
+        let spec = FleetSpec { build: setup.build.clone(), workers, models, patience, reserve };
         let fleet = if remote.is_empty() { None } else { Some(Fleet::start(spec)?) };
         Ok(Crew { fleet, remote, processes, stats })
     }
@@ -119,6 +120,7 @@ fn worker_spec(
     worker: &WorkerPlace,
     remote: &[usize],
     stats: Arc<WorkerStats>,
+    setup: &Setup,
 ) -> Result<WorkerSpec, Fault> {
     let threads = worker.threads.max(1).to_string();
     let mut environment = vec![("RAYON_NUM_THREADS", threads.clone()), ("CANDLE_NUM_THREADS", threads)];
@@ -126,7 +128,8 @@ fn worker_spec(
         DevicePlace::Cpu => {
             // Nothing in such a worker has business with a GPU.
             environment.push(("CUDA_VISIBLE_DEVICES", String::new()));
-            (own_program()?, "cpu", None)
+            let program = setup.program.clone().map_or_else(own_program, Ok)?;
+            (program, "cpu", None)
         }
         DevicePlace::Gpu(at) => {
             let gpu = &plan.inventory.gpus[at];

@@ -1,6 +1,7 @@
 //! A plan that runs.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
@@ -36,6 +37,8 @@ use crate::schedule::{DevicePlace, Plan};
 pub struct Setup {
     /// The program's version and the hash of its source: worker processes must have the same.
     pub build: String,
+    /// The program that is started as a worker on the CPU; by default the one that runs.
+    pub program: Option<PathBuf>,
     /// What every span of work is written to.
     pub trace: Option<Arc<Trace>>,
 }
@@ -65,7 +68,7 @@ impl Running {
         let graph = plan.graph.clone();
         let n_sources = graph.with_role(Role::Source).count();
         // First of all: worker processes open their devices and load models while the rest is made.
-        let crew = Arc::new(Crew::start(&plan, &setup.build)?);
+        let crew = Arc::new(Crew::start(&plan, setup)?);
         let stats = Arc::new(RunStats::new(graph.nodes.len(), n_sources, crew.stats.clone()));
         let log = RejectLog::new(graph.reject_path(), graph.run.max_rejects, graph.sinks().count());
         let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, setup.trace.clone()));
