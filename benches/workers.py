@@ -9,6 +9,7 @@ bottleneck, and the threads of all processes that are running or ready to run ar
 """
 
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import PROGRAM
+from measure import PHOTOS, PROGRAM
 
 VARYING = """
 name: varying
@@ -31,9 +32,9 @@ nodes:
 MODEL_BOUND = """
 name: bound
 nodes:
-  photos: {kind: source.synthetic, with: {images: {count: 2000, size: [256, 256]}}}
+  photos: {kind: source.files, with: {path: "photos/*.jpg"}}
   pixels: {kind: decode.image, with: {preset: model}}
-  scores: {kind: infer, with: {model: {arch: mobilenet_v2, weights: random}}}
+  scores: {kind: infer, with: {model: {arch: resnet50, weights: random}}}
   labels: {kind: transform.topk, with: {k: 5, labels: imagenet1k}}
   out:    {kind: sink.jsonl, with: {path: out.jsonl}}
 """
@@ -104,6 +105,11 @@ def memory():
 
 def threads():
     with tempfile.TemporaryDirectory() as folder:
+        copies = Path(folder) / "photos"
+        copies.mkdir()
+        originals = sorted(PHOTOS.glob("*.jpg"))
+        for number in range(100):
+            shutil.copy(originals[number % len(originals)], copies / f"{number:04}.jpg")
         process = start(folder, MODEL_BOUND)
         time.sleep(2)
         pids, counts = family(process.pid), []

@@ -69,6 +69,8 @@ fn poison(how: &str) {
     assert_eq!(done.code, 3, "{done:?}");
     check_sums(&folder, 10_000, &[]);
     assert_eq!(folder.rows("bad.jsonl").len(), 9_999);
+    // Each model computed each of its rows once that it gave out.
+    assert_eq!(workers(&folder.json("r.json"))[0]["rows"], 19_999);
     let rejects = folder.rows("p.rejects.jsonl");
     assert_eq!(rejects.len(), 1);
     let told = |key: &str| rejects[0][key].as_str().expect("a text").to_owned();

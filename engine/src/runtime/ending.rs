@@ -133,7 +133,7 @@ fn node_report(plan: &Plan, stats: &RunStats, node_idx: usize, elapsed: Duration
         threads: match node.kind.role() {
             Role::Source => plan.pools.io,
             Role::Decode | Role::Transform => plan.pools.rows,
-            Role::Infer => plan.pools.model,
+            Role::Infer => plan.placement.workers_of(node_idx).map(|worker| worker.threads).sum(),
             Role::Batch | Role::Sink => 1,
         },
         shares: figures.shares(elapsed),

@@ -188,7 +188,9 @@ impl Inferring {
         let done = Done { worker: self.places.get(done.worker).copied().unwrap_or(done.worker), ..done };
         let mut under_way = state.under_way.remove(&part.batch).expect("a batch is under way until its last job ends");
         if let Some(worker) = self.me.shared.stats.workers.get(done.worker) {
-            worker.add_rows(self.me.node_idx, part.rows.len() as u64);
+            if done.outcome.is_ok() {
+                worker.add_rows(self.me.node_idx, part.rows.len() as u64);
+            }
             if let Some(cap) = &done.cap {
                 worker.set_cap(self.me.node_idx, cap.clone());
             }
