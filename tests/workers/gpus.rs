@@ -67,9 +67,9 @@ fn upload_compute_and_download_of_successive_jobs_overlap() {
     let trace = folder.json("t.json");
     let (uploads, downloads) = (spans(&trace, "sums", "upload"), spans(&trace, "sums", "download"));
     assert_eq!((uploads.len(), downloads.len()), (100, 100));
-    // One after the other they would take 3,000 ms.
+    // One after the other they would take 3,000 ms; overlapped 1,020, and more where this machine is late to start one.
     let took = downloads[99].1 - uploads[0].0;
-    assert!(took < 1200.0, "{took} ms");
+    assert!(took < 1500.0, "{took} ms");
 }
 
 #[test]
@@ -118,6 +118,31 @@ fn length(spans: &[(f64, f64)]) -> f64 {
 /// How long spans of one list and of the other go on at the same time.
 fn in_common(one: &[(f64, f64)], two: &[(f64, f64)]) -> f64 {
     one.iter().flat_map(|a| two.iter().map(move |b| (a.1.min(b.1) - a.0.max(b.0)).max(0.0))).sum()
+}
+
+#[test]
+fn models_that_do_not_fit_together_are_dealt_over_the_gpus() {
+    let folder = Folder::with_nodes(
+        "  rows: {kind: source.synthetic, with: {rows: {count: 200}}}
+  tensor: {kind: transform.test_tensor, with: {shape: [8]}}
+  batches: {kind: batch, with: {size: 8}}
+  one: {kind: infer.test, from: batches, with: {as: one, need: {weights: 5000000000}}}
+  two: {kind: infer.test, from: batches, with: {as: two, need: {weights: 5000000000}}}
+  both: {kind: transform.join, from: [one, two]}
+  out: {kind: sink.jsonl, with: {path: out.jsonl}}
+",
+    );
+    describe(&folder, &[0, 1].map(|index| gpu(index, json!({}))));
+    let done = run_with_gpus(&folder, &["run", "p.yaml", "--device", "cuda"]);
+    assert_eq!(done.code, 2, "{done:?}");
+    assert!(done.stderr.contains("placement: spread"), "{done:?}");
+    let args = ["run", "p.yaml", "--device", "cuda", "--placement", "spread", "--report", "r.json"];
+    let done = run_with_gpus(&folder, &args);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(folder.rows("out.jsonl").len(), 200);
+    let workers = workers(&folder.json("r.json"));
+    let placed: Vec<_> = workers.iter().map(|worker| (worker["device"].clone(), worker["nodes"].clone())).collect();
+    assert_eq!(placed, [(json!("cuda:0"), json!(["one"])), (json!("cuda:1"), json!(["two"]))]);
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The same bytes, whether a model runs on a thread or in a process.
 
-use crate::scene::{check_sums, example, sums, workers};
+use serde_json::json;
+
+use crate::scene::{check_sums, describe, example, gpu, run_with_gpus, sums, workers};
 
 #[test]
 fn the_quick_start_is_byte_identical_by_thread_and_by_process() {
@@ -13,6 +15,19 @@ fn the_quick_start_is_byte_identical_by_thread_and_by_process() {
     assert_eq!(outputs[0].0, outputs[1].0);
     let pids = outputs.each_ref().map(|(_, report)| workers(report)[0]["pid"].as_u64().expect("a process"));
     assert_ne!(pids[0], pids[1]);
+}
+
+#[test]
+fn whole_batches_as_on_a_gpu_give_the_bytes_of_rows_alone() {
+    // The last batch is filled up there. The stand-in computes on the CPU, so even the bits are the same.
+    let folder = example("quickstart");
+    describe(&folder, &[gpu(0, json!({}))]);
+    let outputs = ["cpu", "cuda"].map(|device| {
+        let done = run_with_gpus(&folder, &["run", "p.yaml", "--device", device]);
+        assert_eq!(done.code, 0, "{done:?}");
+        folder.read("out/labels.jsonl")
+    });
+    assert_eq!(outputs[0], outputs[1]);
 }
 
 #[test]
