@@ -63,8 +63,8 @@ impl Failure {
         let terminal = Terminal::stderr();
         let (text, code) = match self {
             Failure::Mistakes(mistakes) => (mistakes.render(look(&terminal)), exit::USAGE),
-            Failure::Usage { message, help } => {
-                (message_and_help("error", message, help.as_deref(), &terminal), exit::USAGE)
+            Failure::Usage { message: text, help } => {
+                (message("error", text, &terminal) + &help_line(help.as_deref(), &terminal), exit::USAGE)
             }
             Failure::Fault(fault) => (fault_text(fault, &terminal), fault_code(fault)),
             Failure::ReaderGone => (String::new(), exit::DONE),
@@ -116,7 +116,12 @@ pub(crate) fn fault_text(fault: &Fault, terminal: &Terminal) -> String {
         (None, FaultKind::Bug) => Some(PLEASE_REPORT),
         (None, _) => None,
     };
-    message_and_help("fault", &fault.to_string(), help, terminal)
+    let mut text = message("fault", &fault.to_string(), terminal);
+    for detail in &fault.details {
+        text.push_str(&indented(detail, terminal));
+    }
+    text.push_str(&help_line(help, terminal));
+    text
 }
 
 pub(crate) fn fault_code(fault: &Fault) -> u8 {
@@ -127,16 +132,24 @@ pub(crate) fn fault_code(fault: &Fault) -> u8 {
     }
 }
 
-fn message_and_help(word: &str, message: &str, help: Option<&str>, terminal: &Terminal) -> String {
-    let mut text = format!(
-        "{}: {}\n",
-        painted(word, Style::new().bold().fg_color(Some(AnsiColor::Red.into())), terminal),
-        lines(message, terminal)
-    );
-    if let Some(help) = help {
-        let word = painted("help", Style::new().bold().fg_color(Some(AnsiColor::Cyan.into())), terminal);
+fn message(word: &str, message: &str, terminal: &Terminal) -> String {
+    let word = painted(word, Style::new().bold().fg_color(Some(AnsiColor::Red.into())), terminal);
+    format!("{word}: {}\n", lines(message, terminal))
+}
+
+fn help_line(help: Option<&str>, terminal: &Terminal) -> String {
+    let Some(help) = help else { return String::new() };
+    let word = painted("help", Style::new().bold().fg_color(Some(AnsiColor::Cyan.into())), terminal);
+    format!("  {word}: {}\n", lines(help, terminal))
+}
+
+/// A detail under the message, and what its first line announces under that.
+fn indented(detail: &str, terminal: &Terminal) -> String {
+    let mut text = String::new();
+    for (line_idx, line) in detail.trim_end().lines().enumerate() {
+        let indent = if line_idx == 0 { "  " } else { "    " };
         // Writing into a String does not fail.
-        let _ = writeln!(text, "  {word}: {}", lines(help, terminal));
+        let _ = writeln!(text, "{indent}{}", for_terminal(line, terminal.charset));
     }
     text
 }
@@ -162,6 +175,20 @@ pub(crate) fn abort_now() -> ! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn details_stand_under_the_message_and_last_words_under_those_harmlessly() {
+        let fault = Fault::transient("worker 1 (cuda:0, pid 8123) died of signal 6 (abort)")
+            .in_node("scores")
+            .detail("likely: a bug")
+            .detail("its last words:\nthread 'main' panicked\n\x1b[2Jgone\n")
+            .help("try another model");
+        assert_eq!(
+            fault_text(&fault, &Terminal::PIPE),
+            "fault: `scores`: worker 1 (cuda:0, pid 8123) died of signal 6 (abort)\n  likely: a bug\n  its last words:\n    \
+             thread 'main' panicked\n    \u{fffd}[2Jgone\n  help: try another model\n"
+        );
+    }
 
     #[test]
     fn a_reason_has_no_number() {

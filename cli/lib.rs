@@ -24,6 +24,9 @@ use crate::args::Cli;
 use crate::failure::Failure;
 use crate::progress::AboveBars;
 
+/// The version and a hash of the sources: worker processes must be of the same build.
+pub(crate) const BUILD: &str = env!("FLOWGPU_BUILD");
+
 /// What every command may use.
 pub(crate) struct Context<'a> {
     /// The kinds that there are.

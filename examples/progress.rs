@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use flowgpu::progress::{
-    AboveBars, NodeLine, Outcome, Output, Progress, RejectGroup, Snapshot, Summary, Terminal, Verdict, for_stderr,
-    summary,
+    AboveBars, Incidents, NodeLine, Outcome, Output, Progress, RejectGroup, Snapshot, Subject, Summary, Terminal,
+    Verdict, WorkerLine, for_stderr, summary,
 };
 
 const SECONDS: u64 = 25;
@@ -34,11 +34,13 @@ fn snapshot_at(elapsed: Duration) -> Snapshot {
         total: Some(total),
         done,
         rejects: done / 3_500,
-        nodes: nodes(done),
+        nodes: nodes(done, done * 2 > total),
+        incidents: Incidents { restarts: u64::from(done * 2 > total), lost: 0 },
     }
 }
 
-fn nodes(rows: u64) -> Vec<NodeLine> {
+/// The nodes; `was_replaced` says whether worker 1 has died once.
+fn nodes(rows: u64, was_replaced: bool) -> Vec<NodeLine> {
     let node = |name: &str, kind: &str, busy: f64, starved: f64, blocked: f64| NodeLine {
         name: name.to_owned(),
         kind: kind.to_owned(),
@@ -55,14 +57,37 @@ fn nodes(rows: u64) -> Vec<NodeLine> {
         NodeLine { queue_len: 8, limits: true, ..node("pixels", "decode.image", 0.97, 0.02, 0.01) },
         node("batches", "batch", 0.01, 0.98, 0.0),
     ];
-    for device in ["cuda:0", "cuda:1"] {
-        let (device, note) = (Some(device.to_owned()), Some("GPU 61 %  3.1 / 24 GiB".to_owned()));
-        let half = node("scores", "infer", 0.52, 0.46, 0.02);
-        nodes.push(NodeLine { device, note, queue_len: 1, rows: rows / 2, rate: half.rate / 2.0, ..half });
+    nodes.push(NodeLine { queue_len: 1, ..node("scores", "infer", 0.52, 0.46, 0.02) });
+    for (number, device) in ["cuda:0", "cuda:1"].into_iter().enumerate() {
+        let died = was_replaced && number == 1;
+        nodes.push(NodeLine {
+            subject: Subject::Worker,
+            name: format!("worker {number}"),
+            kind: device.to_owned(),
+            rows: rows / 2,
+            rate: PER_SECOND as f64 / 2.0,
+            state: (died && rows % 5 < 2).then_some("restarting"),
+            restarts: u64::from(died),
+            note: Some("GPU  61 %  3.1 / 24 GiB".to_owned()),
+            ..NodeLine::default()
+        });
     }
     nodes.push(node("labels", "transform.topk", 0.06, 0.94, 0.0));
     nodes.push(node("out", "sink.jsonl", 0.02, 0.98, 0.0));
     nodes
+}
+
+fn workers() -> Vec<WorkerLine> {
+    let worker = |number: usize, rows, restarts| WorkerLine {
+        number,
+        device: format!("cuda:{number}"),
+        device_name: "NVIDIA A10".to_owned(),
+        pid: 8_123 + number as u32,
+        rows,
+        restarts,
+        lost: false,
+    };
+    vec![worker(0, 29_001, 0), worker(1, 28_733, 1)]
 }
 
 fn summary_after(elapsed: Duration) -> Summary {
@@ -83,7 +108,14 @@ fn summary_after(elapsed: Duration) -> Summary {
         rejects: vec![group("not_found", 5), group("truncated", 11)],
         rejects_path: Some("out/classify.rejects.jsonl".to_owned()),
         outputs: vec![output],
-        nodes: nodes(total),
+        nodes: nodes(total, true).into_iter().filter(|line| line.subject == Subject::Node).collect(),
+        workers: workers(),
+        warnings: vec![
+            "worker 1 (cuda:1) was replaced: it died of signal 9 (kill) (likely the \
+             kernel's memory killer: it has killed 1 process meanwhile)"
+                .to_owned(),
+        ],
+        trace: Some("trace.json".to_owned()),
         verdict: Some(Verdict {
             node: "pixels".to_owned(),
             kind: "decode.image".to_owned(),

@@ -3,12 +3,14 @@
 //! A new one is a file with its options and `run`, a line in [`Command`] and a line in [`Command::run`].
 
 mod completions;
+mod devices;
 mod graph;
 mod nodes;
 mod plan;
 mod run;
 mod schema;
 mod validate;
+mod worker;
 
 use clap::{Subcommand, ValueEnum};
 
@@ -26,12 +28,17 @@ pub(crate) enum Command {
     Graph(graph::Graph),
     /// Show how a pipeline would run on this machine: threads, queues, placement, outputs
     Plan(plan::Plan),
+    /// Show the GPUs and the CPU, and how many workers fit on them
+    Devices(devices::Devices),
     /// List the kinds of nodes, or show the manual of one
     Nodes(nodes::Nodes),
     /// Print the JSON Schema of pipeline files, for editors
     Schema(schema::Schema),
     /// Print a script that completes commands and options in a shell
     Completions(completions::Completions),
+    /// Compute what `flowgpu run` sends: one of its worker processes
+    #[command(hide = true)]
+    Worker(worker::Worker),
 }
 
 impl Command {
@@ -42,9 +49,11 @@ impl Command {
             Command::Validate(command) => command.run(cx),
             Command::Graph(command) => command.run(cx),
             Command::Plan(command) => command.run(cx),
+            Command::Devices(command) => command.run(),
             Command::Nodes(command) => command.run(cx),
             Command::Schema(command) => command.run(cx),
             Command::Completions(command) => command.run(),
+            Command::Worker(command) => command.run(cx),
         }
     }
 }

@@ -1,25 +1,32 @@
 //! `flowgpu run`: compiles, plans, runs, and says what came of it.
 
 mod ending;
+mod gauges;
 mod interrupt;
+mod memory_killer;
 mod meter;
 mod metrics;
-mod report_file;
+mod output_file;
+mod trace_file;
+mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use engine::config::{Devices, Document, Limit, RunOptions};
+use engine::config::{Document, Duration, Limit, RunOptions};
 use engine::graph::Graph;
 use engine::node::{Cancel, Fault, FaultKind};
-use engine::runtime::{Report, Running};
-use engine::schedule::{Inventory, Plan, Replicate};
+use engine::runtime::{Report, Running, Setup};
+use engine::schedule::{Inventory, Plan};
 
+use self::ending::Beside;
 use self::interrupt::Interrupts;
+use self::memory_killer::MemoryKiller;
 use self::meter::Meter;
 use self::metrics::Metrics;
-use self::report_file::ReportFile;
-use crate::args::PipelineArgs;
+use self::output_file::OutputFile;
+use self::trace_file::TraceFile;
+use crate::args::{PipelineArgs, PlacementArgs};
 use crate::failure::{Failure, exit};
 use crate::pipeline::Pipeline;
 use crate::progress::{Cursor, Progress, Terminal, for_stderr};
@@ -30,8 +37,9 @@ Examples:
   flowgpu run classify.yaml
   flowgpu run classify.yaml --set photos=/data/photos --limit 100
   flowgpu run classify.yaml --report run.json --metrics-addr 127.0.0.1:9184
+  flowgpu run classify.yaml --isolation process --trace trace.json
 
-Each option but --set has its place under `run:` in the pipeline file; the command line wins. Paths given here \
+Each option but --set and --fresh has its place under `run:` in the pipeline file; the command line wins. Paths given here \
 start from the current folder, those in the file from the file's.
 
 Ctrl-C stops the sources, finishes what is in flight and keeps it; a second one aborts. `FLOWGPU_LOG=debug` shows \
@@ -59,9 +67,12 @@ pub(crate) struct Run {
     #[arg(long, value_name = "LIMIT", help_heading = "What is run")]
     max_rejects: Option<Limit>,
 
-    /// Where models run: auto, cpu, cuda, or GPUs by number such as cuda:0,2
-    #[arg(long, value_name = "DEVICE", help_heading = "Where it is run")]
-    device: Option<Devices>,
+    #[command(flatten)]
+    placement: PlacementArgs,
+
+    /// How long a batch may take before its worker counts as hung, such as 30s; slow batches get longer
+    #[arg(long, value_name = "TIME", help_heading = PlacementArgs::HEADING)]
+    job_timeout: Option<Duration>,
 
     /// Show no progress and no summary
     #[arg(short, long, help_heading = "What is told")]
@@ -71,6 +82,10 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE.json", help_heading = "What is told")]
     report: Option<PathBuf>,
 
+    /// Write what worked when to this file, for ui.perfetto.dev or chrome://tracing
+    #[arg(long, value_name = "FILE.json", help_heading = "What is told")]
+    trace: Option<PathBuf>,
+
     /// Serve the run's figures to Prometheus; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", help_heading = "What is told")]
     metrics_addr: Option<String>,
@@ -79,41 +94,52 @@ pub(crate) struct Run {
 impl Run {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
         let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
-        let telling = Telling::of(&loaded.document, self.report.clone());
-        let plan = Plan::make(Arc::new(loaded.graph), &Inventory::read(), &Replicate)?;
+        let telling = Telling::of(&loaded.document, self);
+        let inventory = Inventory::read_for(&loaded.graph);
+        let plan = Plan::make(Arc::new(loaded.graph), &inventory)?;
+        if !telling.quiet {
+            // Where models run is never a surprise: above all not that they run on the CPU.
+            plan.notes.iter().for_each(|note| output::tell(&format!("{}: {note}\n", plan.graph.name)));
+        }
         let graph = plan.graph.clone();
-        let report_file = telling.report.as_deref().map(ReportFile::create).transpose()?;
+        let files = Files::create(&telling)?;
         let metrics = telling.metrics_addr.as_deref().map(Metrics::bind).transpose()?;
         if let Some(metrics) = &metrics {
             output::tell(&format!("{}: figures for Prometheus at http://{}/metrics\n", graph.name, metrics.address()));
         }
         let cancel = Cancel::new();
         let interrupts = Interrupts::watch(&graph.name, &cancel, &cx.above)?;
-        let report = self.execute(cx, plan, cancel, &telling, metrics);
+        let memory_killer = MemoryKiller::watch();
+        let setup = Setup { build: crate::BUILD.to_owned(), trace: files.trace.as_ref().map(TraceFile::trace) };
+        let mut report = self.execute(cx, plan, cancel, &setup, &telling, metrics);
         drop(interrupts);
-        let saved = report_file.map_or(Ok(()), |file| file.finish(&report));
-        let code = conclude(&report, &graph, &telling);
-        match saved {
-            // The run's own end says more than a report that could not be written.
-            Err(failure) if code == exit::DONE || code == exit::REJECTS => Err(failure),
-            Err(failure) => {
-                failure.tell();
-                Ok(code)
-            }
-            Ok(()) => Ok(code),
+        let n_kills = memory_killer.n_kills();
+        if let Some(fault) = &mut report.fault {
+            memory_killer::explain(fault, n_kills);
         }
+        let Saved { trace, faults } = files.finish(&report);
+        let code = conclude(&report, &graph, &telling, Beside { trace, n_kills });
+        for fault in faults {
+            let failure = Failure::from(fault);
+            // The run's own end says more than a file about it that could not be written.
+            if code == exit::DONE || code == exit::REJECTS {
+                return Err(failure);
+            }
+            failure.tell();
+        }
+        Ok(code)
     }
 
     /// What the command line puts over `run:` in the file.
     fn options(&self) -> RunOptions {
-        RunOptions {
-            device: self.device.clone(),
+        self.placement.over(RunOptions {
             max_rejects: self.max_rejects,
             limit: self.limit,
+            job_timeout: self.job_timeout,
             metrics_addr: self.metrics_addr.clone(),
             quiet: self.quiet.then_some(true),
             ..RunOptions::default()
-        }
+        })
     }
 
     /// From the first thread to the last.
@@ -122,11 +148,12 @@ impl Run {
         cx: &Context<'_>,
         plan: Plan,
         cancel: Cancel,
+        setup: &Setup,
         telling: &Telling,
         metrics: Option<Metrics>,
     ) -> Report {
         let graph = plan.graph.clone();
-        let running = match Running::start(plan, cancel) {
+        let running = match Running::start(plan, cancel, setup) {
             Ok(running) => running,
             Err(fault) => return never_started(&graph, fault),
         };
@@ -147,21 +174,70 @@ impl Run {
     }
 }
 
+/// The files about the run that were asked for.
+struct Files {
+    report: Option<OutputFile>,
+    trace: Option<TraceFile>,
+}
+
+/// What became of them.
+struct Saved {
+    /// Where the trace is.
+    trace: Option<PathBuf>,
+    /// Why one could not be written.
+    faults: Vec<Fault>,
+}
+
+impl Files {
+    fn create(telling: &Telling) -> Result<Self, Failure> {
+        let report = telling.report.as_deref().map(|path| OutputFile::create("report", path)).transpose()?;
+        let trace = telling.trace.as_deref().map(TraceFile::create).transpose()?;
+        if let (Some(report), Some(trace)) = (&report, &trace)
+            && report.is_also(trace.file())
+        {
+            return Err(Failure::usage("the report and the trace are to be one file: give one of them another name"));
+        }
+        Ok(Files { report, trace })
+    }
+
+    fn finish(self, report: &Report) -> Saved {
+        let mut faults = Vec::new();
+        let trace = self.trace.and_then(|file| {
+            file.finish(report).unwrap_or_else(|fault| {
+                faults.push(fault);
+                None
+            })
+        });
+        faults.extend(self.report.and_then(|file| save(file, report).err()));
+        Saved { trace, faults }
+    }
+}
+
+fn save(file: OutputFile, report: &Report) -> Result<(), Fault> {
+    let mut text = serde_json::to_vec_pretty(report).map_err(|error| file.fault(&error.into()))?;
+    text.push(b'\n');
+    file.save(&text)
+}
+
 /// What is told of the run, and where.
 struct Telling {
     quiet: bool,
     report: Option<PathBuf>,
+    trace: Option<PathBuf>,
     metrics_addr: Option<String>,
 }
 
 impl Telling {
-    /// What the document says after the command line was put over it; `report` is the command line's own, which starts
-    /// from another folder.
-    fn of(document: &Document, report: Option<PathBuf>) -> Self {
-        let in_file = document.run.report.as_deref().map(|path| document.resolve(path));
+    /// What the document says after the command line was put over it. The command line's paths are taken from there,
+    /// since they start from another folder.
+    fn of(document: &Document, run: &Run) -> Self {
+        let path = |given: &Option<PathBuf>, in_file: &Option<String>| {
+            given.clone().or_else(|| in_file.as_deref().map(|path| document.resolve(path)))
+        };
         Telling {
             quiet: document.run.quiet.unwrap_or(false),
-            report: report.or(in_file),
+            report: path(&run.report, &document.run.report),
+            trace: path(&run.trace, &document.run.trace),
             metrics_addr: document.run.metrics_addr.clone(),
         }
     }
@@ -176,12 +252,12 @@ impl Telling {
 }
 
 /// Says how the run ended.
-fn conclude(report: &Report, graph: &Graph, telling: &Telling) -> u8 {
+fn conclude(report: &Report, graph: &Graph, telling: &Telling, beside: Beside) -> u8 {
     let terminal = Terminal::stderr();
     if report.fault.as_ref().is_some_and(|fault| fault.kind == FaultKind::Closed) {
         return exit::DONE;
     }
-    output::tell(&ending::text(report, graph, telling.quiet, &terminal));
+    output::tell(&ending::text(report, &beside, graph, telling.quiet, &terminal));
     report.exit_code
 }
 
@@ -195,6 +271,7 @@ fn never_started(graph: &Graph, fault: Fault) -> Report {
         rows_in: 0,
         fault: Some(fault),
         nodes: Vec::new(),
+        workers: Vec::new(),
         outputs: Vec::new(),
         rejects: engine::runtime::RejectReport::default(),
         accounts: Vec::new(),

@@ -254,6 +254,7 @@ mod tests {
             done,
             rejects: 0,
             nodes: (0..n_nodes).map(node).collect(),
+            ..Snapshot::default()
         }
     }
 

@@ -17,13 +17,15 @@ mod plain;
 pub mod snapshot;
 pub mod summary;
 pub mod terminal;
+pub mod worker_lines;
 
 pub use bars::{AboveBars, Bars};
 pub use driver::{Display, Progress};
 pub use plain::Plain;
-pub use snapshot::{NodeLine, Snapshot};
+pub use snapshot::{Incidents, NodeLine, Snapshot, Subject};
 pub use summary::{Outcome, Output, RejectGroup, Summary, Verdict};
 pub use terminal::{Charset, Colour, Cursor, Terminal};
+pub use worker_lines::WorkerLine;
 
 /// The display that suits the standard error stream.
 #[must_use]

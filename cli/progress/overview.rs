@@ -1,9 +1,9 @@
 //! The run as a whole in one line: how far, how fast, how long still.
 
-use super::human::{duration, grouped, percent, rate, whole_duration};
+use super::human::{count, duration, grouped, percent, rate, whole_duration};
 use super::line::{Line, Tone};
 use super::pace::time_left;
-use super::snapshot::Snapshot;
+use super::snapshot::{Incidents, Snapshot};
 use super::terminal::{Charset, Terminal};
 
 const WIDEST_BAR: usize = 40;
@@ -40,7 +40,17 @@ pub fn plain(snapshot: &Snapshot, pace: f64, terminal: &Terminal) -> Line {
         line.push_own(Tone::Plain, "   limited by ");
         line.push(Tone::Plain, &node.name, terminal.charset);
     }
+    if let Some(words) = incidents(snapshot.incidents) {
+        line.push_own(Tone::Alert, format!("   workers: {words}"));
+    }
     line.fitted(None, terminal.charset)
+}
+
+fn incidents(incidents: Incidents) -> Option<String> {
+    let restarts = (incidents.restarts > 0).then(|| count(incidents.restarts, "restart"));
+    let lost = (incidents.lost > 0).then(|| format!("{} lost", grouped(incidents.lost)));
+    let words: Vec<_> = restarts.into_iter().chain(lost).collect();
+    (!words.is_empty()).then(|| words.join(", "))
 }
 
 fn words(snapshot: &Snapshot, pace: f64, charset: Charset) -> Line {
@@ -119,6 +129,7 @@ mod tests {
             done: 641_204,
             rejects: 17,
             nodes: Vec::new(),
+            incidents: Incidents::default(),
         }
     }
 
@@ -148,6 +159,18 @@ mod tests {
         let young = Snapshot { elapsed: Duration::from_millis(900), done: 0, rejects: 0, ..snapshot() };
         let line = "classify ━━━━━━━━━━━━━━━━━━━━━━━━━━━ 0 / 1,000,000   0 %       0/s   ETA –";
         check(&young, 0.0, 74, Charset::Unicode, line);
+    }
+
+    #[test]
+    fn a_pipe_is_told_of_workers_only_if_something_happened_to_them() {
+        let told = |restarts, lost| {
+            let snapshot = Snapshot { incidents: Incidents { restarts, lost }, ..snapshot() };
+            let line = plain(&snapshot, 2_310.0, &Terminal::PIPE).painted(Colour::Off);
+            line.split_once("rejects 17").expect("it is there").1.to_owned()
+        };
+        assert_eq!(told(0, 0), "");
+        assert_eq!(told(1, 0), "   workers: 1 restart");
+        assert_eq!(told(12, 1), "   workers: 12 restarts, 1 lost");
     }
 
     #[test]

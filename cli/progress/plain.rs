@@ -59,6 +59,7 @@ mod tests {
                 done: tenth * 2,
                 rejects: tenth / 100,
                 nodes: vec![NodeLine { name: "pixels".to_owned(), limits: true, ..NodeLine::default() }],
+                ..Snapshot::default()
             };
             plain.show(&snapshot, 20.0).expect("a vector takes everything");
         }

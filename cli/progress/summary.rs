@@ -12,6 +12,7 @@ use super::line::{Line, Tone};
 use super::node_lines::{self, Moment};
 use super::snapshot::NodeLine;
 use super::terminal::{Charset, Terminal};
+use super::worker_lines::{self, WorkerLine};
 
 /// A finished run.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,6 +33,12 @@ pub struct Summary {
     pub outputs: Vec<Output>,
     /// The nodes and their figures over the whole run; may be empty.
     pub nodes: Vec<NodeLine>,
+    /// The workers that computed its models, where they are worth a word.
+    pub workers: Vec<WorkerLine>,
+    /// What happened to them that should be known, a sentence each.
+    pub warnings: Vec<String>,
+    /// Where its trace is, if it was asked for.
+    pub trace: Option<String>,
     /// What kept it from being faster, if that is known.
     pub verdict: Option<Verdict>,
 }
@@ -102,13 +109,16 @@ pub fn lines(summary: &Summary, terminal: &Terminal) -> Vec<Line> {
     let charset = terminal.charset;
     let mut lines = vec![outcome(summary, charset)];
     lines.extend(node_lines::all(&summary.nodes, Moment::Over, terminal));
+    push_workers(&mut lines, summary, charset);
     if summary.outcome == Outcome::Interrupted {
         push_verdict(&mut lines, summary, charset);
+        push_trace(&mut lines, summary, charset);
         push_balances(&mut lines, summary, charset);
         push_outputs(&mut lines, summary, charset);
     } else {
         push_outputs(&mut lines, summary, charset);
         push_balances(&mut lines, summary, charset);
+        push_trace(&mut lines, summary, charset);
         push_verdict(&mut lines, summary, charset);
     }
     lines
@@ -152,6 +162,25 @@ fn outcome(summary: &Summary, charset: Charset) -> Line {
     }
     line.push_own(Tone::Plain, ")");
     line
+}
+
+fn push_workers(lines: &mut Vec<Line>, summary: &Summary, charset: Charset) {
+    lines.extend(worker_lines::all(&summary.workers, charset));
+    for warning in &summary.warnings {
+        let mut line = Line::default();
+        line.push_own(Tone::Plain, "  ");
+        line.push(Tone::Alert, warning, charset);
+        lines.push(line);
+    }
+}
+
+fn push_trace(lines: &mut Vec<Line>, summary: &Summary, charset: Charset) {
+    let Some(path) = &summary.trace else { return };
+    let mut line = Line::default();
+    line.push_own(Tone::Plain, "  trace in ");
+    line.push(Tone::Strong, path, charset);
+    line.push_own(Tone::Plain, ": open it in ui.perfetto.dev or chrome://tracing");
+    lines.push(line);
 }
 
 fn push_outputs(lines: &mut Vec<Line>, summary: &Summary, charset: Charset) {
@@ -229,6 +258,9 @@ mod tests {
             rejects_path: Some("out/classify.rejects.jsonl".to_owned()),
             outputs: vec![output("out/labels.jsonl", 1_000_000, 999_983, 17, Some(213_800_000))],
             nodes: Vec::new(),
+            workers: Vec::new(),
+            warnings: Vec::new(),
+            trace: None,
             verdict: Some(Verdict {
                 node: "pixels".to_owned(),
                 kind: "decode.image".to_owned(),
@@ -266,6 +298,31 @@ mod tests {
             &short,
             Charset::Unicode,
             &["classify: done in 7 m 12 s, 1 row", "  -  1 row", "  1 in = 1 out + 0 rejected"],
+        );
+    }
+
+    #[test]
+    fn what_happened_to_workers_stands_under_them() {
+        let summary = Summary {
+            workers: vec![WorkerLine { device: "cuda:0".to_owned(), rows: 7, ..WorkerLine::default() }],
+            warnings: vec!["worker 0 (cuda:0) was replaced".to_owned()],
+            trace: Some("t.json".to_owned()),
+            rejects: Vec::new(),
+            ..classify()
+        };
+        check(
+            &summary,
+            Charset::Unicode,
+            &[
+                "classify: done in 7 m 12 s, 999,983 rows",
+                "  worker 0  cuda:0  7 rows",
+                "  worker 0 (cuda:0) was replaced",
+                "  out/labels.jsonl  999,983 rows  214 MB",
+                "  1,000,000 in = 999,983 out + 17 rejected",
+                "  trace in t.json: open it in ui.perfetto.dev or chrome://tracing",
+                "  limited by `pixels` (decode.image): 14 of 14 threads busy 97 %; the GPUs waited 46 % of the time",
+                "  try: more cores, `jpeg_scale: auto`",
+            ],
         );
     }
 

@@ -105,15 +105,18 @@ fn a_plan_tells_host_placement_and_outputs() {
         "host ",
         "threads ",
         "queues ",
-        "scores → cpu, 1 instance",
+        "scores → cpu, 1 instance, ",
         "256 bicubic, crop 224 (from model)",
         "out/labels.jsonl",
     ] {
         assert!(text.stdout.contains(part), "{part} in {}", text.stdout);
     }
     let json: Json = serde_json::from_str(&shipped(&["plan", file, "--format", "json"]).stdout).expect("JSON");
-    assert_eq!(json["placement"], serde_json::json!([{"node": "scores", "device": "cpu", "instances": 1}]));
     let cores = std::thread::available_parallelism().expect("cores").get();
+    let worker = serde_json::json!({
+        "device": "cpu", "models": ["scores"], "threads": cores, "memory": 0, "isolation": "thread",
+    });
+    assert_eq!(json["placement"], serde_json::json!({"isolation": "thread", "workers": [worker]}));
     assert_eq!(json["host"]["cores"], cores);
     assert_eq!(json["threads"]["rows"], cores);
     let names: Vec<_> =

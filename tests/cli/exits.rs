@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::program::{Folder, SHIPPED, done};
+use crate::program::{Folder, SHIPPED, TESTING, done};
 
 const OUT: &str = "  out: {kind: sink.jsonl, with: {path: out/rows.jsonl}}\n";
 
@@ -99,11 +99,13 @@ fn wrong_usage_and_wrong_pipelines_exit_2() {
 }
 
 #[test]
-fn a_gpu_that_this_build_cannot_use_exits_2_with_what_to_do() {
+fn a_gpu_that_is_not_there_exits_2_with_what_to_do() {
     let folder = rows(10, "  tensor: {kind: transform.test_tensor}\n  model: {kind: infer.test}\n");
-    let done = folder.run(&["run", "p.yaml", "--device", "cuda"]);
+    let mut command = folder.command(TESTING, &["run", "p.yaml", "--device", "cuda"]);
+    let done = done(command.env("FLOWGPU_NVML", "/none.so").output().expect("the program starts"));
     assert_eq!(done.code, 2, "{done:?}");
-    assert!(done.stderr.contains("`model`") && done.stderr.contains("help: use `device: auto`"), "{done:?}");
+    assert!(done.stderr.contains("`model` asks for `cuda`, and `/none.so`"), "{done:?}");
+    assert!(done.stderr.contains("`device: auto` takes GPUs where there are some"), "{done:?}");
     assert_eq!(folder.run(&["run", "p.yaml", "--device", "cpu"]).code, 0);
 }
 
@@ -133,7 +135,7 @@ fn rows_that_panic_are_rejects_without_a_word_of_the_panic() {
     let done = folder.run(&["run", "p.yaml"]);
     assert_eq!(done.code, 3, "{done:?}");
     assert!(!done.stderr.contains("panicked at") && done.stderr.contains("1 panic"), "{done:?}");
-    let mut command = folder.command(crate::program::TESTING, &["run", "p.yaml"]);
+    let mut command = folder.command(TESTING, &["run", "p.yaml"]);
     let shown = done_with(command.env("FLOWGPU_LOG", "debug"));
     assert!(shown.stderr.contains("panic"), "{shown:?}");
 }

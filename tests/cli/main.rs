@@ -8,3 +8,4 @@ mod manuals;
 mod metrics;
 mod outputs;
 mod program;
+mod workers;

@@ -86,6 +86,24 @@ fn figures_rise_during_the_run_and_end_with_it() {
 }
 
 #[test]
+fn workers_have_figures_of_their_own() {
+    let folder = Folder::with_nodes(
+        "  rows: {kind: source.test_slow, with: {count: 1000000000, micros: 50}}\n  tensor: {kind: transform.test_tensor}\n  model: {kind: infer.test, with: {batch: 8}}\n  out: {kind: sink.jsonl, with: {path: out.jsonl}}\n",
+    );
+    let mut run = folder.start(&["run", "p.yaml", "--isolation", "process", "--metrics-addr", "127.0.0.1:0"]);
+    let address = run.metrics_address();
+    let rows = "flowgpu_worker_rows_total{worker=\"0\",device=\"cpu\"}";
+    wait_for("rows", || Some(sample(&address, rows)).filter(|rows| *rows > 0.0));
+    let samples = scrape(&address);
+    assert_eq!(samples["flowgpu_worker_restarts_total{worker=\"0\",device=\"cpu\"}"], 0.0);
+    let in_state =
+        |state: &str| samples[&format!("flowgpu_worker_state{{worker=\"0\",device=\"cpu\",state=\"{state}\"}}")];
+    assert_eq!(["starting", "serving", "quarantine", "lost", "stopped"].map(in_state), [0.0, 1.0, 0.0, 0.0, 0.0]);
+    run.signal(Signal::INT);
+    assert_eq!(run.end().code, 130);
+}
+
+#[test]
 fn only_figures_are_served_and_silent_clients_do_not_hinder_others() {
     let folder = Folder::with_nodes(ENDLESS);
     let mut run = folder.start(&["run", "p.yaml", "--metrics-addr", "localhost:0"]);

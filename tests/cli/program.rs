@@ -153,6 +153,12 @@ impl Under {
         rustix::process::kill_process(pid, signal).expect("it is there");
     }
 
+    /// Waits for its end, which a signal is to bring.
+    pub fn killed(mut self) {
+        let status = self.child.wait().expect("it ends");
+        assert!(status.code().is_none(), "{status}");
+    }
+
     /// Waits for its end.
     pub fn end(mut self) -> Done {
         self.stderr.read_to_string(&mut self.told).expect("UTF-8");

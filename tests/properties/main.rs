@@ -15,8 +15,8 @@ use std::time::Duration;
 use engine::config::Document;
 use engine::graph::Graph;
 use engine::node::Cancel;
-use engine::runtime::{Report, Running};
-use engine::schedule::{Inventory, Plan, Replicate};
+use engine::runtime::{Report, Running, Setup};
+use engine::schedule::{Inventory, Plan};
 use proptest::prelude::*;
 
 use pipeline::{Choice, Pipeline};
@@ -29,8 +29,9 @@ fn run(yaml: &str, folder: &Path) -> Report {
     let document = Document::parse(yaml, &folder.join("p.yaml"), &[], &|_| None, &registry)
         .unwrap_or_else(|mistakes| panic!("{yaml}\n{mistakes}"));
     let graph = Graph::compile(&document, &registry).unwrap_or_else(|mistakes| panic!("{yaml}\n{mistakes}"));
-    let plan = Plan::make(Arc::new(graph), &Inventory::read(), &Replicate).expect("the CPU takes every model");
-    let running = Running::start(plan, Cancel::new()).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
+    let plan = Plan::make(Arc::new(graph), &Inventory::read()).expect("the CPU takes every model");
+    let running =
+        Running::start(plan, Cancel::new(), &Setup::default()).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
     let (sender, receiver) = channel();
     std::thread::spawn(move || drop(sender.send(running.join())));
     receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("the run does not end:\n{yaml}"))

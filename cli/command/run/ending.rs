@@ -1,15 +1,16 @@
 //! What a run says at its end.
 
-use std::env;
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, process};
 
 use engine::graph::Graph;
 use engine::graph::render::plain::for_terminal;
 use engine::node::{FaultKind, Role};
 use engine::runtime::{NodeReport, Outcome, OutputReport, Report};
 
+use super::workers;
 use crate::failure::fault_text;
 use crate::pipeline::from_here;
 use crate::progress::human::percent;
@@ -18,13 +19,21 @@ use crate::progress::{self, NodeLine, Output, RejectGroup, Summary, Terminal, Ve
 /// Shares of time below this are not worth a word.
 const NOTEWORTHY: f64 = 0.05;
 
+/// What the report does not know.
+pub(super) struct Beside {
+    /// Where the trace is.
+    pub(super) trace: Option<PathBuf>,
+    /// How many processes the kernel's memory killer has killed meanwhile.
+    pub(super) n_kills: Option<u64>,
+}
+
 /// The summary, and after it what needs to be done next, if anything does. Quiet leaves out the summary of a run that
 /// did what it should.
-pub(super) fn text(report: &Report, graph: &Graph, quiet: bool, terminal: &Terminal) -> String {
+pub(super) fn text(report: &Report, beside: &Beside, graph: &Graph, quiet: bool, terminal: &Terminal) -> String {
     let mut text = String::new();
     let started = !report.nodes.is_empty();
     if started && !quiet {
-        text.push_str(&summary::text(&summary(report, graph), terminal));
+        text.push_str(&summary::text(&summary(report, beside, graph), terminal));
     }
     if let Some(fault) = &report.fault {
         text.push_str(&fault_text(fault, terminal));
@@ -75,7 +84,7 @@ fn here(path: &str, report: &Report, graph: &Graph) -> String {
     }
 }
 
-fn summary(report: &Report, graph: &Graph) -> Summary {
+fn summary(report: &Report, beside: &Beside, graph: &Graph) -> Summary {
     let rejects = report.rejects.by_code.iter().map(|(code, &rows)| RejectGroup { code: code.clone(), rows });
     let beginning = Summary {
         name: report.name.clone(),
@@ -90,6 +99,9 @@ fn summary(report: &Report, graph: &Graph) -> Summary {
         rejects_path: report.rejects.path.as_ref().map(|path| from_here(path).display().to_string()),
         outputs: Vec::new(),
         nodes: Vec::new(),
+        workers: Vec::new(),
+        warnings: Vec::new(),
+        trace: beside.trace.as_ref().map(|path| path.display().to_string()),
         verdict: None,
     };
     if report.outcome == Outcome::Failed {
@@ -100,6 +112,8 @@ fn summary(report: &Report, graph: &Graph) -> Summary {
     Summary {
         outputs: report.outputs.iter().map(|output| balanced(output, report, graph)).collect(),
         nodes: report.nodes.iter().map(|node| line(node, report)).collect(),
+        workers: workers::lines(report, process::id()),
+        warnings: workers::warnings(report, beside.n_kills),
         verdict: verdict(report, graph),
         ..beginning
     }

@@ -5,12 +5,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use engine::config::Isolation;
 use engine::graph::{Graph, RowOrigin};
 use engine::node::Role;
 use engine::runtime::{RunStats, Running, Verdict};
-use engine::schedule::{Plan, Room};
+use engine::schedule::{Plan, Room, WorkerPlace};
+use engine::worker::{WorkerState, WorkerStats};
 
-use crate::progress::{NodeLine, Snapshot};
+use super::gauges::Gauges;
+use crate::progress::{Incidents, NodeLine, Snapshot, Subject};
 
 /// Rates are over so much time: long enough for batches not to make them jump, short enough to show a change.
 const WINDOW: Duration = Duration::from_secs(5);
@@ -24,6 +27,15 @@ pub(super) struct Meter {
     stats: Arc<RunStats>,
     rooms: Vec<Room>,
     plan: Arc<Plan>,
+    /// Which worker computes which node's model, for workers that are not threads of this process.
+    shares: Vec<Share>,
+}
+
+/// A worker's share of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Share {
+    node_idx: usize,
+    worker: usize,
 }
 
 impl Meter {
@@ -34,34 +46,78 @@ impl Meter {
             graph: plan.graph.clone(),
             stats: running.stats(),
             rooms: plan.rooms.clone(),
-            plan: running.plan().clone(),
+            plan: plan.clone(),
+            shares: shares(plan),
         }
     }
 
     /// A function that takes a snapshot each time it is called.
     pub(super) fn snapshots(self) -> impl FnMut() -> Snapshot + Send + 'static {
         let mut rates = Rates::default();
+        let mut gauges = Gauges::of(&self.plan);
         move || {
             let elapsed = self.stats.start.elapsed();
-            let rows: Vec<u64> = self.stats.nodes.iter().map(|node| node.rows_out.load(Relaxed)).collect();
-            let rates = rates.note(elapsed, &rows);
-            self.snapshot(elapsed, &rates)
+            let by_node = self.stats.nodes.iter().map(|node| node.rows_out.load(Relaxed));
+            let by_worker = self.shares.iter().map(|share| self.stats.workers[share.worker].rows_of(share.node_idx));
+            let rates = rates.note(elapsed, &by_node.chain(by_worker).collect::<Vec<_>>());
+            gauges.refresh(&self.plan, elapsed);
+            self.snapshot(elapsed, &rates, &gauges)
         }
     }
 
-    fn snapshot(&self, elapsed: Duration, rates: &[f64]) -> Snapshot {
+    fn snapshot(&self, elapsed: Duration, rates: &[f64], gauges: &Gauges) -> Snapshot {
         let limiting = (elapsed >= SETTLED).then(|| Verdict::of(&self.graph, &self.stats, elapsed)).flatten();
-        let nodes = (0..self.graph.nodes.len()).map(|node_idx| {
+        let n_nodes = self.graph.nodes.len();
+        let mut nodes = Vec::with_capacity(n_nodes + self.shares.len());
+        for node_idx in 0..n_nodes {
             let limits = limiting.as_ref().is_some_and(|verdict| verdict.node_idx == node_idx);
-            NodeLine { rate: rates[node_idx], limits, ..self.line(node_idx, elapsed) }
-        });
+            let line = NodeLine { rate: rates[node_idx], limits, ..self.line(node_idx, elapsed) };
+            let shares = self.shares.iter().enumerate().filter(|(_, share)| share.node_idx == node_idx);
+            let workers: Vec<_> = shares
+                .map(|(at, share)| NodeLine { rate: rates[n_nodes + at], ..self.worker_line(share, gauges) })
+                .collect();
+            match &workers[..] {
+                [] => nodes.push(line),
+                // What the one worker has to say stands in the node's line.
+                [NodeLine { state, restarts, note, .. }] => {
+                    nodes.push(NodeLine { state: *state, restarts: *restarts, note: note.clone(), ..line });
+                }
+                _ => {
+                    nodes.push(NodeLine { device: None, ..line });
+                    nodes.extend(workers);
+                }
+            }
+        }
         Snapshot {
             name: self.graph.name.clone(),
             elapsed,
             total: self.stats.total(),
             done: done(&self.graph, &self.stats),
             rejects: self.stats.rejects.load(Relaxed),
-            nodes: nodes.collect(),
+            nodes,
+            incidents: self.incidents(),
+        }
+    }
+
+    fn incidents(&self) -> Incidents {
+        let workers = &self.stats.workers;
+        Incidents {
+            restarts: workers.iter().map(|worker| u64::from(worker.restarts.load(Relaxed))).sum(),
+            lost: workers.iter().filter(|worker| worker.state() == WorkerState::Lost).count() as u64,
+        }
+    }
+
+    fn worker_line(&self, share: &Share, gauges: &Gauges) -> NodeLine {
+        let (place, figures) = (&self.plan.placement.workers[share.worker], &self.stats.workers[share.worker]);
+        NodeLine {
+            subject: Subject::Worker,
+            name: format!("worker {}", share.worker),
+            kind: figures.device.clone(),
+            rows: figures.rows_of(share.node_idx),
+            state: state(figures),
+            restarts: u64::from(figures.restarts.load(Relaxed)),
+            note: gauges.note(place.device),
+            ..NodeLine::default()
         }
     }
 
@@ -87,6 +143,29 @@ impl Meter {
             blocked: shares.blocked,
             ..NodeLine::default()
         }
+    }
+}
+
+/// The workers on the CPU that are threads do what their node does, and have nothing to say beside it.
+fn shares(plan: &Plan) -> Vec<Share> {
+    let is_process = |place: &WorkerPlace| plan.placement.isolation_of(place) == Isolation::Process;
+    let workers = || plan.placement.workers.iter().enumerate().filter(|(_, place)| is_process(place));
+    let of = |node_idx: usize| {
+        let holding = workers().filter(move |(_, place)| place.models.contains(&node_idx));
+        holding.map(move |(worker, _)| Share { node_idx, worker })
+    };
+    (0..plan.graph.nodes.len()).flat_map(of).collect()
+}
+
+/// What a worker does instead of computing.
+fn state(worker: &WorkerStats) -> Option<&'static str> {
+    let is_new = worker.restarts.load(Relaxed) == 0 && worker.rows.load(Relaxed) == 0;
+    match worker.state() {
+        WorkerState::Starting if is_new => Some("starting"),
+        WorkerState::Starting => Some("restarting"),
+        WorkerState::Quarantine => Some("quarantine"),
+        WorkerState::Lost => Some("lost"),
+        WorkerState::Serving | WorkerState::Stopped => None,
     }
 }
 

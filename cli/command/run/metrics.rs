@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use engine::graph::Graph;
 use engine::runtime::{NodeStats, RunStats, Running};
+use engine::worker::{WorkerState, WorkerStats};
 
 use crate::failure::{Failure, reason};
 
@@ -223,6 +224,37 @@ const METRICS: &[Metric] = &[
     },
 ];
 
+/// A metric of each worker.
+struct WorkerMetric {
+    name: &'static str,
+    ty: &'static str,
+    help: &'static str,
+    value: fn(&WorkerStats) -> f64,
+}
+
+const WORKER_METRICS: &[WorkerMetric] = &[
+    WorkerMetric {
+        name: "flowgpu_worker_rows_total",
+        ty: "counter",
+        help: "Rows that the worker computed, each model's counted.",
+        value: |worker| count(&worker.rows),
+    },
+    WorkerMetric {
+        name: "flowgpu_worker_restarts_total",
+        ty: "counter",
+        help: "How many times the worker was replaced.",
+        value: |worker| f64::from(worker.restarts.load(Ordering::Relaxed)),
+    },
+];
+
+const STATES: [(WorkerState, &str); 5] = [
+    (WorkerState::Starting, "starting"),
+    (WorkerState::Serving, "serving"),
+    (WorkerState::Quarantine, "quarantine"),
+    (WorkerState::Lost, "lost"),
+    (WorkerState::Stopped, "stopped"),
+];
+
 fn count(counter: &std::sync::atomic::AtomicU64) -> f64 {
     counter.load(Ordering::Relaxed) as f64
 }
@@ -260,8 +292,32 @@ impl Exposition {
                 let _ = writeln!(text, "{}{{node=\"{name}\",kind=\"{kind}\"}} {value}", metric.name);
             }
         }
+        self.push_workers(&mut text);
         text
     }
+
+    /// What each worker did, and what it does: of its states the one that it is in has a 1.
+    fn push_workers(&self, text: &mut String) {
+        for metric in WORKER_METRICS {
+            let _ = writeln!(text, "# HELP {} {}\n# TYPE {} {}", metric.name, metric.help, metric.name, metric.ty);
+            for (number, worker) in self.stats.workers.iter().enumerate() {
+                let _ =
+                    writeln!(text, "{}{{{}}} {}", metric.name, worker_labels(number, worker), (metric.value)(worker));
+            }
+        }
+        let name = "flowgpu_worker_state";
+        let _ = writeln!(text, "# HELP {name} 1 for the state that the worker is in.\n# TYPE {name} gauge");
+        for (number, worker) in self.stats.workers.iter().enumerate() {
+            for (state, word) in STATES {
+                let is_in = u8::from(worker.state() == state);
+                let _ = writeln!(text, "{name}{{{},state=\"{word}\"}} {is_in}", worker_labels(number, worker));
+            }
+        }
+    }
+}
+
+fn worker_labels(number: usize, worker: &WorkerStats) -> String {
+    format!("worker=\"{number}\",device=\"{}\"", label(&worker.device))
 }
 
 /// A label's value between its quotes.

@@ -47,6 +47,11 @@ impl BufferMut {
         self.0.bytes_mut()
     }
 
+    /// Where other processes find it, if it lies in memory that they can map.
+    pub fn shared(&self) -> Option<SharedAt> {
+        self.0.shared()
+    }
+
     /// Ends writing: from here on the block is immutable and may be shared.
     pub fn freeze(self) -> Buffer {
         Buffer(Arc::from(self.0))

@@ -30,6 +30,8 @@ pub mod code {
     pub const MODEL: &str = "model";
     /// The code that handled the row panicked.
     pub const PANIC: &str = "panic";
+    /// Not even this row alone fits into the device's memory.
+    pub const OUT_OF_MEMORY: &str = "out_of_memory";
     /// The worker process died of the row, or did not come back from it.
     pub const WORKER_CRASH: &str = "worker_crash";
 }

@@ -26,6 +26,13 @@ impl Tensor {
         Tensor { dtype, shape, buffer, offset: 0 }
     }
 
+    /// Views `buffer` from byte `offset` on as a tensor; `None` if it ends before.
+    pub fn at(dtype: DType, shape: Vec<usize>, buffer: Buffer, offset: usize) -> Option<Self> {
+        let needed = shape.iter().try_fold(dtype.size(), |product, &dim| product.checked_mul(dim))?;
+        let end = offset.checked_add(needed)?;
+        (end <= buffer.bytes().len()).then_some(Tensor { dtype, shape, buffer, offset })
+    }
+
     /// A tensor in memory from `alloc`, filled with `values`.
     ///
     /// # Panics

@@ -15,7 +15,8 @@ pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mi
     let rejects = rejects(document.run.rejects.as_deref(), &document.name.value, base, first_output.as_deref());
     let rejects_shown = rejects.strip_prefix(base).unwrap_or(&rejects).display().to_string();
     let rejects = Written::of(&rejects);
-    let report = document.run.report.as_deref().map(|report| Written::of(&base.join(report)));
+    let of_run = [("report", &document.run.report), ("trace", &document.run.trace)];
+    let of_run = of_run.map(|(what, path)| (what, path.as_deref().map(|path| Written::of(&base.join(path)))));
     let written: Vec<_> = drafts
         .iter()
         .enumerate()
@@ -45,8 +46,8 @@ pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mi
                     .also(drafts[*other].decl.span_of(&["path"]), "written here too"),
             );
         }
-        if Some(path) == report.as_ref() {
-            let message = format!("`{}` writes the file that `run` names for its report", draft.name);
+        if let Some((what, _)) = of_run.iter().find(|(_, other)| other.as_ref() == Some(path)) {
+            let message = format!("`{}` writes the file that `run` names for its {what}", draft.name);
             mistakes.push(Mistake::at(span, message).label("give it another path"));
         }
         if *path == rejects {

@@ -29,12 +29,15 @@ pub struct Fault {
     pub help: Option<String>,
     /// The node it happened in; filled in by the runtime.
     pub node: Option<String>,
+    /// What is known beyond that, such as a dead worker's last words: the first line of each says what it is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<String>,
 }
 
 impl Fault {
     /// The environment failed.
     pub fn transient(message: impl Into<String>) -> Self {
-        Fault { kind: FaultKind::Transient, message: message.into(), help: None, node: None }
+        Fault { kind: FaultKind::Transient, message: message.into(), help: None, node: None, details: Vec::new() }
     }
 
     /// The pipeline asks for something that cannot be.
@@ -78,6 +81,12 @@ impl Fault {
     /// Says what to do.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Adds what is known beyond the message. Its first line says what it is: `its last words:`.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.details.push(detail.into());
         self
     }
 

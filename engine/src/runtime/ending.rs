@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use super::accounting::expected;
 use super::rejects::RejectCounts;
-use super::report::{NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, exit_code};
+use super::report::{
+    CapReport, NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, WorkerReport, exit_code,
+};
 use super::running::REPORT;
 use super::shared::Shared;
 use super::sink::Sunk;
@@ -15,6 +17,7 @@ use super::verdict::Verdict;
 use crate::graph::Graph;
 use crate::node::{Fault, FaultKind, Role};
 use crate::schedule::Plan;
+use crate::worker::WorkerStats;
 
 /// Publishes or leaves the outputs, and makes the report.
 pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
@@ -77,6 +80,7 @@ pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
         rows_in,
         fault,
         nodes: (0..graph.nodes.len()).map(|node_idx| node_report(plan, stats, node_idx, elapsed)).collect(),
+        workers: stats.workers.iter().map(|worker| worker_report(graph, worker)).collect(),
         outputs,
         rejects: reject_report(graph, counts, reject_path),
         accounts,
@@ -133,6 +137,26 @@ fn node_report(plan: &Plan, stats: &RunStats, node_idx: usize, elapsed: Duration
             Role::Batch | Role::Sink => 1,
         },
         shares: figures.shares(elapsed),
+    }
+}
+
+fn worker_report(graph: &Graph, worker: &WorkerStats) -> WorkerReport {
+    let name = |node_idx: &usize| graph.nodes[*node_idx].name.clone();
+    let opened = worker.opened();
+    let caps = worker.caps().into_iter();
+    WorkerReport {
+        pid: worker.pid.load(Ordering::Relaxed),
+        device: worker.device.clone(),
+        device_name: opened.as_ref().map(|device| device.name.clone()),
+        uuid: opened.and_then(|device| device.uuid),
+        nodes: worker.nodes.iter().map(name).collect(),
+        rows: worker.rows.load(Ordering::Relaxed),
+        restarts: worker.restarts.load(Ordering::Relaxed),
+        trouble: worker.trouble(),
+        state: worker.state(),
+        caps: caps
+            .map(|(node_idx, cap)| CapReport { node: name(&node_idx), shape: cap.shape, rows: cap.rows })
+            .collect(),
     }
 }
 

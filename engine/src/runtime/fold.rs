@@ -66,7 +66,7 @@ impl Folding {
             self.me.stats.rows_in.fetch_add(batch.n_rows() as u64, Ordering::Relaxed);
             self.fold.push(batch, &mut out)?;
         }
-        NodeStats::add_time(&self.me.stats.work, start);
+        self.me.worked(start);
         self.emit(out, message.rejects, message.upto)
     }
 

@@ -1,12 +1,15 @@
 //! Running a model on batches: jobs to an executor, results back in order.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crossbeam_channel::select;
+use serde_json::json;
 
+use super::crew::Crewed;
 use super::exit::{Exit, Step};
 use super::message::Message;
 use super::outlets::Outlets;
@@ -14,9 +17,10 @@ use super::project::project;
 use super::queue::{Packet, Receiver};
 use super::shared::{Me, Names};
 use super::stats::NodeStats;
+use super::trace::{Place, Trace};
 use super::window::Window;
 use crate::data::{Batch, Column, Reject, RejectRow, RowPos, Tensor, code};
-use crate::node::{Fault, ModelError, Padding};
+use crate::node::{Fault, ModelError, Padding, SpanStage, monotonic_ns};
 use crate::worker::{Conduct, Done, Executor, Job, JobError, JobId};
 
 /// A stage that runs a model.
@@ -27,9 +31,11 @@ pub(super) struct Inferring {
     pub(super) padding: Padding,
     pub(super) input: Receiver<Message>,
     pub(super) outlets: Outlets,
+    /// The place in the placement of each worker that the executor names.
+    pub(super) places: Vec<usize>,
 }
 
-/// A batch under way: as one job, or, after that has failed, as one job for each row.
+/// A batch under way: as one job, or, after that has failed, in parts.
 struct UnderWay {
     batch: Batch,
     passed: Vec<Arc<RejectRow>>,
@@ -49,16 +55,37 @@ struct Computed {
 struct State {
     window: Window<Computed>,
     under_way: HashMap<u64, UnderWay>,
-    /// The batch and the row (or all of them) that each job computes.
-    jobs: HashMap<JobId, (u64, Option<usize>)>,
+    jobs: HashMap<JobId, Part>,
     next_job: u64,
     ended: bool,
 }
 
+/// What a job computes.
+#[derive(Clone, Debug)]
+struct Part {
+    /// The number of the batch.
+    batch: u64,
+    rows: Range<usize>,
+    /// When it was submitted, on the system's monotonic clock.
+    since_ns: u64,
+    /// Whether a worker has died of it before.
+    crashed: Crashed,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Crashed {
+    Never,
+    Once,
+}
+
 impl Inferring {
     /// Runs until the input ends.
-    pub(super) fn run(mut self, start: impl FnOnce() -> Result<Box<dyn Executor>, Fault>) -> Exit {
-        match start().map_err(Exit::Faulted).and_then(|mut executor| self.drive(&mut *executor)) {
+    pub(super) fn run(mut self, start: impl FnOnce() -> Result<Crewed, Fault>) -> Exit {
+        let driven = start().map_err(Exit::Faulted).and_then(|Crewed { mut executor, places }| {
+            self.places = places;
+            self.drive(&mut *executor)
+        });
+        match driven {
             Ok(()) => self.outlets.end(),
             Err(exit) => exit,
         }
@@ -76,7 +103,6 @@ impl Inferring {
                 return Ok(());
             }
             let wants_input = !state.ended && state.jobs.len() < executor.capacity();
-            let died = || Exit::Faulted(Fault::bug("the model's executor has ended"));
             if state.jobs.is_empty() {
                 let start = Instant::now();
                 let packet = self.input.channel().recv().map_err(|_| Exit::Cancelled)?;
@@ -84,12 +110,17 @@ impl Inferring {
                 self.take(&mut state, executor, packet)?;
             } else if wants_input {
                 select! {
-                    recv(completions) -> done => self.finish(&mut state, executor, done.map_err(|_| died())?)?,
+                    recv(completions) -> done => match done {
+                        Ok(done) => self.finish(&mut state, executor, done)?,
+                        Err(_) => return Err(ended(executor)),
+                    },
                     recv(self.input.channel()) -> packet => self.take(&mut state, executor, packet.map_err(|_| Exit::Cancelled)?)?,
                 }
             } else {
-                let done = completions.recv().map_err(|_| died())?;
-                self.finish(&mut state, executor, done)?;
+                match completions.recv() {
+                    Ok(done) => self.finish(&mut state, executor, done)?,
+                    Err(_) => return Err(ended(executor)),
+                }
             }
         }
     }
@@ -112,8 +143,8 @@ impl Inferring {
         let n_rows = batch.n_rows();
         self.me.stats.rows_in.fetch_add(n_rows as u64, Ordering::Relaxed);
         let number = state.window.begin();
-        let inputs = self.inputs(&batch, 0..n_rows, executor);
-        state.submit(executor, inputs, number, None)?;
+        let part = Part { batch: number, rows: 0..n_rows, since_ns: 0, crashed: Crashed::Never };
+        self.submit(state, executor, &batch, part, Conduct::Shared)?;
         let rows = (0..n_rows).map(|_| None).collect();
         let under_way = UnderWay { batch, passed: message.rejects, upto: message.upto, rows, n_missing: n_rows };
         state.under_way.insert(number, under_way);
@@ -121,7 +152,7 @@ impl Inferring {
     }
 
     /// The model's inputs for some rows, padded to the planned number where the model needs it.
-    fn inputs(&self, batch: &Batch, rows: std::ops::Range<usize>, executor: &dyn Executor) -> Vec<Tensor> {
+    fn inputs(&self, batch: &Batch, rows: Range<usize>, executor: &dyn Executor) -> Vec<Tensor> {
         let planned = match self.padding {
             Padding::ToPlan => self.me.node().schemas[0].batch.unwrap_or(rows.len()).max(rows.len()),
             Padding::None => rows.len(),
@@ -136,28 +167,68 @@ impl Inferring {
         inputs.collect()
     }
 
+    fn submit(
+        &self,
+        state: &mut State,
+        executor: &mut dyn Executor,
+        batch: &Batch,
+        part: Part,
+        conduct: Conduct,
+    ) -> Step {
+        let inputs = self.inputs(batch, part.rows.clone(), executor);
+        let id = JobId(state.next_job);
+        state.next_job += 1;
+        state.jobs.insert(id, Part { since_ns: monotonic_ns(), ..part });
+        Ok(executor.submit(Job { id, inputs, conduct })?)
+    }
+
     fn finish(&self, state: &mut State, executor: &mut dyn Executor, done: Done) -> Step {
         self.me.stats.work.fetch_add(done.micros * 1000, Ordering::Relaxed);
-        let (number, row) = state.jobs.remove(&done.id).expect("each job comes out once");
-        let mut under_way = state.under_way.remove(&number).expect("a batch is under way until its last job ends");
-        match (done.outcome, row) {
-            (Ok(outputs), row) => under_way.fill(row, &outputs),
-            (Err(JobError::Cancelled), _) => return Err(Exit::Cancelled),
-            // Which row is to blame is found by computing each alone.
-            (Err(_), None) if under_way.rows.len() > 1 => {
-                for row_idx in 0..under_way.rows.len() {
-                    let inputs = self.inputs(&under_way.batch, row_idx..row_idx + 1, executor);
-                    state.submit(executor, inputs, number, Some(row_idx))?;
-                }
+        let part = state.jobs.remove(&done.id).expect("each job comes out once");
+        let done = Done { worker: self.places.get(done.worker).copied().unwrap_or(done.worker), ..done };
+        let mut under_way = state.under_way.remove(&part.batch).expect("a batch is under way until its last job ends");
+        if let Some(worker) = self.me.shared.stats.workers.get(done.worker) {
+            worker.add_rows(self.me.node_idx, part.rows.len() as u64);
+            if let Some(cap) = &done.cap {
+                worker.set_cap(self.me.node_idx, cap.clone());
             }
-            (Err(error), row) => under_way.refuse(row.unwrap_or(0), &error),
+        }
+        if let Some(trace) = &self.me.shared.trace {
+            self.trace(trace, &part, &done);
+        }
+        match done.outcome {
+            Ok(outputs) => under_way.fill(part.rows, &outputs),
+            Err(JobError::Cancelled) => return Err(Exit::Cancelled),
+            Err(error) => match retries(&part, &error) {
+                Some((parts, conduct)) => {
+                    for part in parts {
+                        self.submit(state, executor, &under_way.batch, part, conduct)?;
+                    }
+                }
+                None => part.rows.for_each(|row_idx| under_way.refuse(row_idx, &error)),
+            },
         }
         if under_way.n_missing > 0 {
-            state.under_way.insert(number, under_way);
+            state.under_way.insert(part.batch, under_way);
             return Ok(());
         }
-        state.window.finish(number, self.compute(under_way)?);
+        state.window.finish(part.batch, self.compute(under_way)?);
         Ok(())
+    }
+
+    fn trace(&self, trace: &Trace, part: &Part, done: &Done) {
+        let node = &self.me.node().name;
+        let args = json!({"batch": part.batch, "rows": part.rows.len(), "worker": done.worker});
+        trace.flight(node, done.id.0, (part.since_ns, monotonic_ns()), args.clone());
+        for span in &done.spans {
+            let stage = match span.stage {
+                SpanStage::Upload => "upload",
+                SpanStage::Compute => "compute",
+                SpanStage::Download => "download",
+            };
+            let (track, times) = (format!("{node} {stage}"), (span.start_ns, span.end_ns));
+            trace.span(Place::Worker(done.worker), &track, stage, times, args.clone());
+        }
     }
 
     /// Rows with outputs as a batch, the others as rejects.
@@ -182,22 +253,10 @@ impl Inferring {
     }
 }
 
-impl State {
-    fn submit(&mut self, executor: &mut dyn Executor, inputs: Vec<Tensor>, number: u64, row: Option<usize>) -> Step {
-        let id = JobId(self.next_job);
-        self.next_job += 1;
-        self.jobs.insert(id, (number, row));
-        Ok(executor.submit(Job { id, inputs, conduct: Conduct::Shared })?)
-    }
-}
-
 impl UnderWay {
-    fn fill(&mut self, row: Option<usize>, outputs: &[Tensor]) {
-        match row {
-            Some(row_idx) => self.set(row_idx, Ok(outputs.iter().map(|output| output.rows(0, 1)).collect())),
-            None => (0..self.rows.len()).for_each(|row_idx| {
-                self.set(row_idx, Ok(outputs.iter().map(|output| output.rows(row_idx, 1)).collect()));
-            }),
+    fn fill(&mut self, rows: Range<usize>, outputs: &[Tensor]) {
+        for (place, row_idx) in rows.enumerate() {
+            self.set(row_idx, Ok(outputs.iter().map(|output| output.rows(place, 1)).collect()));
         }
     }
 
@@ -205,7 +264,8 @@ impl UnderWay {
         let code = match error {
             JobError::Panicked(_) => code::PANIC,
             JobError::Crashed(_) => code::WORKER_CRASH,
-            JobError::Model(ModelError::OutOfMemory(_) | ModelError::Failed(_) | ModelError::DeviceLost(_))
+            JobError::Model(ModelError::OutOfMemory(_)) => code::OUT_OF_MEMORY,
+            JobError::Model(ModelError::Failed(_) | ModelError::DeviceLost(_))
             | JobError::Rows { .. }
             | JobError::Cancelled => code::MODEL,
         };
@@ -216,6 +276,33 @@ impl UnderWay {
         self.rows[row_idx] = Some(row);
         self.n_missing -= 1;
     }
+}
+
+/// What to compute again after a job has failed, to find the rows that are to blame; nothing if that is known.
+fn retries(part: &Part, error: &JobError) -> Option<(Vec<Part>, Conduct)> {
+    let of = |rows: Range<usize>| Part { rows, crashed: Crashed::Never, ..part.clone() };
+    let Range { start, end } = part.rows;
+    match error {
+        // A worker's death is dear: halves find one row of 64 in 7 deaths. One row is given a second chance, because a
+        // worker may also die by accident while it computes it.
+        JobError::Crashed(_) if part.rows.len() > 1 => {
+            let middle = start + part.rows.len() / 2;
+            Some((vec![of(start..middle), of(middle..end)], Conduct::Alone))
+        }
+        JobError::Crashed(_) if part.crashed == Crashed::Never => {
+            Some((vec![Part { crashed: Crashed::Once, ..part.clone() }], Conduct::Alone))
+        }
+        // Fewer rows were tried where the model runs.
+        JobError::Crashed(_) | JobError::Model(ModelError::OutOfMemory(_)) => None,
+        _ if part.rows.len() > 1 => {
+            Some((part.rows.clone().map(|row_idx| of(row_idx..row_idx + 1)).collect(), Conduct::Shared))
+        }
+        _ => None,
+    }
+}
+
+fn ended(executor: &dyn Executor) -> Exit {
+    Exit::Faulted(executor.fault().unwrap_or_else(|| Fault::bug("the model's executor has ended")))
 }
 
 fn check_finite(outputs: Vec<Tensor>) -> Result<Vec<Tensor>, Reject> {

@@ -10,6 +10,7 @@
 //! This module knows no kind of node, no model and no file format.
 
 mod accounting;
+mod crew;
 mod ending;
 mod exit;
 mod fold;
@@ -30,11 +31,13 @@ mod shared;
 mod sink;
 mod source;
 mod stats;
+mod trace;
 mod verdict;
 mod window;
 
 pub use exit::Exit;
-pub use report::{NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount};
-pub use running::Running;
+pub use report::{CapReport, NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, WorkerReport};
+pub use running::{Running, Setup};
 pub use stats::{NodeStats, RunStats, Shares};
+pub use trace::Trace;
 pub use verdict::Verdict;

@@ -170,7 +170,7 @@ impl<T: Task> Parallel<T> {
         if end < input.n_rows() {
             state.current = Some(Current { input: input.clone(), start: end, input_per_row, passed: Vec::new() });
         }
-        let (task, reports, stats) = (self.task.clone(), reports.clone(), self.me.stats.clone());
+        let (task, reports, me) = (self.task.clone(), reports.clone(), self.me.clone());
         self.spawner.spawn(Box::new(move || {
             let started = Instant::now();
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(&input, start..end)));
@@ -180,7 +180,7 @@ impl<T: Task> Parallel<T> {
             };
             drop(input);
             let nanos = nanos(started.elapsed());
-            stats.work.fetch_add(nanos, Ordering::Relaxed);
+            me.worked(started);
             // If the stage has ended over another fault, nobody waits for this.
             let _ = reports.send(Report { number, n_rows: end - start, input_per_row, nanos, outcome });
         }));

@@ -42,7 +42,8 @@ impl ThreadPools {
     pub(super) fn start(sizes: Pools) -> Result<Self, Fault> {
         let pool = |name: &'static str, threads: usize| {
             ThreadPoolBuilder::new()
-                .num_threads(threads)
+                // 0 would mean all cores, and a pool that nobody needs may be as small as can be.
+                .num_threads(threads.max(1))
                 .thread_name(move |index| format!("{name}/{index}"))
                 // Without a handler a panic in spawned work ends the process. The stage misses the result and says so.
                 .panic_handler(|_| {})

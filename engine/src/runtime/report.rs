@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::stats::Shares;
 use super::verdict::Verdict;
 use crate::node::{Fault, FaultKind};
+use crate::worker::WorkerState;
 
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -38,6 +39,8 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// By node, in the order of the file.
     pub nodes: Vec<NodeReport>,
+    /// Who computed the models, in the order of the placement.
+    pub workers: Vec<WorkerReport>,
     /// Outputs, with final names where the run is done.
     pub outputs: Vec<OutputReport>,
     /// Rejected rows.
@@ -72,6 +75,43 @@ pub struct NodeReport {
     /// How it spent its time.
     #[serde(flatten)]
     pub shares: Shares,
+}
+
+/// One worker's part of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct WorkerReport {
+    /// Its process: this one, where workers are threads; the last one, where it was replaced.
+    pub pid: u32,
+    /// Where it computed: `cpu`, `cuda:1`.
+    pub device: String,
+    /// The device's name, as the worker has found it.
+    pub device_name: Option<String>,
+    /// The device's UUID, as the worker has found it.
+    pub uuid: Option<String>,
+    /// The nodes whose models it held.
+    pub nodes: Vec<String>,
+    /// Rows that it computed, each model's counted.
+    pub rows: u64,
+    /// How many times it was replaced.
+    pub restarts: u32,
+    /// What went wrong with it last, if anything did, as the rest of a sentence: `died of signal 9 (kill)`.
+    pub trouble: Option<String>,
+    /// How it ended.
+    pub state: WorkerState,
+    /// Batches that were too large for the device's memory, and the most rows that were not. Rows computed in such parts
+    /// equal the others within tolerance, not bit by bit.
+    pub caps: Vec<CapReport>,
+}
+
+/// The most rows that a device held at once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct CapReport {
+    /// The node.
+    pub node: String,
+    /// One row's shape, input by input.
+    pub shape: Vec<Vec<usize>>,
+    /// The rows.
+    pub rows: usize,
 }
 
 /// An output.

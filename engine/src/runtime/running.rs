@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use super::crew::Crew;
 use super::ending::finish;
 use super::exit::Exit;
 use super::fold::Folding;
@@ -23,18 +24,28 @@ use super::shared::{Me, Shared};
 use super::sink::{Sinking, Sunk};
 use super::source::{FetchTask, Lister};
 use super::stats::{RunStats, nanos};
+use super::trace::{Place, Trace};
 use crate::config::Port;
 use crate::data::{Alloc, HeapPool};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::node::{BuildCx, Cancel, Fault, Role, SourceStage, Stage};
-use crate::schedule::Plan;
-use crate::worker::Local;
+use crate::node::{BuildCx, Cancel, Fault, Padding, Role, SourceStage, Stage};
+use crate::schedule::{DevicePlace, Plan};
+
+/// What a run needs to know of the program that it runs in.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// The program's version and the hash of its source: worker processes must have the same.
+    pub build: String,
+    /// What every span of work is written to.
+    pub trace: Option<Arc<Trace>>,
+}
 
 /// A run under way. Waits for nothing by itself: see [`Running::join`].
 pub struct Running {
     plan: Arc<Plan>,
     shared: Arc<Shared>,
     stages: Vec<JoinHandle<(usize, Exit, Option<Sunk>)>>,
+    crew: Arc<Crew>,
     // Dropped last: stages hand their work to these threads.
     _pools: Arc<ThreadPools>,
 }
@@ -49,24 +60,35 @@ impl Running {
     ///
     /// # Errors
     /// A node that cannot be built.
-    pub fn start(plan: Plan, cancel: Cancel) -> Result<Running, Fault> {
+    pub fn start(plan: Plan, cancel: Cancel, setup: &Setup) -> Result<Running, Fault> {
         let plan = Arc::new(plan);
         let graph = plan.graph.clone();
         let n_sources = graph.with_role(Role::Source).count();
-        let stats = Arc::new(RunStats::new(graph.nodes.len(), n_sources));
+        // First of all: worker processes open their devices and load models while the rest is made.
+        let crew = Arc::new(Crew::start(&plan, &setup.build)?);
+        let stats = Arc::new(RunStats::new(graph.nodes.len(), n_sources, crew.stats.clone()));
         let log = RejectLog::new(graph.reject_path(), graph.run.max_rejects, graph.sinks().count());
-        let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log));
+        let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, setup.trace.clone()));
+        if let Some(trace) = &setup.trace {
+            trace.name(Place::Here, "flowgpu");
+            for (worker, stats) in shared.stats.workers.iter().enumerate() {
+                trace.name(Place::Worker(worker), &format!("worker {worker} ({})", stats.device));
+            }
+        }
         let pools = Arc::new(ThreadPools::start(plan.pools)?);
         let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
         // Sources first: a glob that matches nothing is told before any output is opened.
         let mut built = Vec::new();
         for &node_idx in &graph.order {
+            let arena = crew.input_arena(&graph.nodes[node_idx])?;
+            let alloc = arena.map_or_else(|| alloc.clone(), |arena| Arc::new(arena) as Arc<dyn Alloc>);
             built.push((node_idx, build(&graph, node_idx, &alloc, &cancel)?));
         }
         let mut start = Start {
             plan: plan.clone(),
             shared: shared.clone(),
             pools: pools.clone(),
+            crew: crew.clone(),
             alloc,
             senders: HashMap::new(),
             receivers: HashMap::new(),
@@ -77,7 +99,7 @@ impl Running {
             start.stage(node_idx, stage)?;
         }
         let stages = start.stages;
-        Ok(Running { plan, shared, stages, _pools: pools })
+        Ok(Running { plan, shared, stages, crew, _pools: pools })
     }
 
     /// The plan that runs.
@@ -116,6 +138,8 @@ impl Running {
             self.shared.fail(Fault::bug(format!("ended early ({exit:?})")).in_node(node).help(REPORT));
         }
         sunk.sort_by_key(|sunk| sunk.node_idx);
+        // Workers leave before outputs get their names: what a finished run leaves behind is its outputs alone.
+        drop(self.crew);
         finish(&self.plan, &self.shared, sunk)
     }
 }
@@ -139,6 +163,7 @@ struct Start {
     plan: Arc<Plan>,
     shared: Arc<Shared>,
     pools: Arc<ThreadPools>,
+    crew: Arc<Crew>,
     alloc: Arc<dyn Alloc>,
     /// By (reader, input): the writing end of that edge.
     senders: Edges<Sender<Message>>,
@@ -214,13 +239,16 @@ impl Start {
             }
             Stage::Infer(infer) => {
                 let (input, outlets) = (self.input(node_idx)?, self.outlets(node_idx));
-                let instances = self.plan.placement.workers_of(node_idx).count().max(1);
-                let (name, pool) = (format!("{}/model", node.name), self.pools.model.clone());
-                let inferring = Inferring { me, columns: infer.inputs, padding: infer.padding, input, outlets };
-                let start = move || {
-                    Ok(Box::new(Local::start(&name, &infer.model, instances, &pool)?)
-                        as Box<dyn crate::worker::Executor>)
+                let inferring = Inferring {
+                    me,
+                    columns: infer.inputs.clone(),
+                    padding: padding(&self.plan, node_idx, infer.padding),
+                    input,
+                    outlets,
+                    places: Vec::new(),
                 };
+                let (plan, crew, pool) = (self.plan.clone(), self.crew.clone(), self.pools.model.clone());
+                let start = move || crew.executor(&plan, node_idx, &infer, &pool);
                 self.spawn(node_idx, &node.name, move || (inferring.run(start), None))
             }
             Stage::Sink(sink) => {
@@ -306,6 +334,12 @@ impl Start {
         self.stages.push(thread.map_err(|error| Fault::transient(format!("cannot start a thread: {error}")))?);
         Ok(())
     }
+}
+
+/// What part batches of a model need: on a GPU kernels see the whole batch, whatever the model does on the CPU.
+fn padding(plan: &Plan, node_idx: usize, on_cpu: Padding) -> Padding {
+    let on_gpu = plan.placement.workers_of(node_idx).any(|worker| worker.device != DevicePlace::Cpu);
+    if on_gpu { Padding::ToPlan } else { on_cpu }
 }
 
 /// Tells all others of a stage that failed.

@@ -2,9 +2,11 @@
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 use super::rejects::RejectLog;
 use super::stats::{NodeStats, RunStats};
+use super::trace::Trace;
 use crate::config::OnError;
 use crate::data::{Batch, Reject, RejectRow, Role, RowPos, Schema};
 use crate::graph::Graph;
@@ -16,12 +18,19 @@ pub(super) struct Shared {
     pub(super) cancel: Cancel,
     pub(super) stats: Arc<RunStats>,
     pub(super) rejects: RejectLog,
+    pub(super) trace: Option<Arc<Trace>>,
     fault: Mutex<Option<Fault>>,
 }
 
 impl Shared {
-    pub(super) fn new(graph: Arc<Graph>, cancel: Cancel, stats: Arc<RunStats>, rejects: RejectLog) -> Self {
-        Shared { graph, cancel, stats, rejects, fault: Mutex::new(None) }
+    pub(super) fn new(
+        graph: Arc<Graph>,
+        cancel: Cancel,
+        stats: Arc<RunStats>,
+        rejects: RejectLog,
+        trace: Option<Arc<Trace>>,
+    ) -> Self {
+        Shared { graph, cancel, stats, rejects, trace, fault: Mutex::new(None) }
     }
 
     /// Records a fault; the first one stays. Sources stop.
@@ -51,6 +60,14 @@ impl Me {
 
     pub(super) fn node(&self) -> &crate::graph::GraphNode {
         &self.shared.graph.nodes[self.node_idx]
+    }
+
+    /// Notes work that began at `start` and ends now.
+    pub(super) fn worked(&self, start: Instant) {
+        NodeStats::add_time(&self.stats.work, start);
+        if let Some(trace) = &self.shared.trace {
+            trace.worked(&self.node().name, start);
+        }
     }
 
     /// A reject as a row, with the id and uri of the row that it was.

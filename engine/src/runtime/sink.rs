@@ -54,7 +54,7 @@ impl Sinking {
         self.me.shared.rejects.advance(self.number, RowPos::END, Vec::new(), &self.me.shared.stats)?;
         let start = Instant::now();
         self.sink.sync(seen)?;
-        NodeStats::add_time(&self.me.stats.work, start);
+        self.me.worked(start);
         Ok(())
     }
 
@@ -67,7 +67,7 @@ impl Sinking {
             self.me.stats.bytes_out.fetch_add(batch.bytes() as u64, Ordering::Relaxed);
         }
         self.me.shared.rejects.advance(self.number, message.upto, message.rejects, &self.me.shared.stats)?;
-        NodeStats::add_time(&self.me.stats.work, start);
+        self.me.worked(start);
         Ok(())
     }
 }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::worker::WorkerStats;
+
 /// What one node has done so far. Each is written by the node's own stage and read by anyone.
 #[derive(Debug, Default)]
 pub struct NodeStats {
@@ -73,6 +75,8 @@ pub struct RunStats {
     pub start: Instant,
     /// By node index.
     pub nodes: Vec<Arc<NodeStats>>,
+    /// By worker, in the order of the placement.
+    pub workers: Vec<Arc<WorkerStats>>,
     /// Rows that each source will list, by source number, where that is known; `u64::MAX` where not.
     pub(super) totals: Vec<AtomicU64>,
     /// Rows that each source has listed, by source number.
@@ -84,10 +88,11 @@ pub struct RunStats {
 }
 
 impl RunStats {
-    pub(super) fn new(n_nodes: usize, n_sources: usize) -> Self {
+    pub(super) fn new(n_nodes: usize, n_sources: usize, workers: Vec<Arc<WorkerStats>>) -> Self {
         RunStats {
             start: Instant::now(),
             nodes: (0..n_nodes).map(|_| Arc::default()).collect(),
+            workers,
             totals: (0..n_sources).map(|_| AtomicU64::new(u64::MAX)).collect(),
             listed: (0..n_sources).map(|_| AtomicU64::new(0)).collect(),
             rejects: AtomicU64::new(0),

@@ -3,10 +3,9 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use super::{Inventory, Need, PlaceError, Placement, Policy};
-use crate::config::Devices;
+use super::{Inventory, Need, PlaceError, PlaceOptions, Placement, WorkerMemory, WorkerPlace, place};
 use crate::graph::{Graph, Merge};
-use crate::node::Role;
+use crate::node::{Devices, Role};
 
 /// Batches that may wait before a node when the file does not say.
 const QUEUE_BATCHES: usize = 4;
@@ -15,6 +14,11 @@ const QUEUE_BATCHES: usize = 4;
 const WINDOW_PER_THREAD: usize = 8;
 /// Bytes that rows between nodes may take by default, unless memory is scarce.
 const QUEUE_MEMORY: u64 = 256 << 20;
+
+/// Streams that each model has on a GPU: one to upload, one to compute, one to download.
+pub const STREAMS_PER_MODEL: usize = 3;
+/// Batches that each model has on a GPU at once: one in each of these stages.
+pub const SLOTS_PER_MODEL: usize = 3;
 
 /// A graph placed and sized for a machine. Nothing is started yet.
 #[derive(Debug)]
@@ -25,8 +29,12 @@ pub struct Plan {
     pub inventory: Inventory,
     /// How many threads each pool has.
     pub pools: Pools,
+    /// What each model needs.
+    pub needs: Vec<Need>,
     /// Where each model runs.
     pub placement: Placement,
+    /// What is to be told of the placement, a sentence each.
+    pub notes: Vec<String>,
     /// How much may wait before and be under way in each node, by index.
     pub rooms: Vec<Room>,
     /// Bytes that rows between nodes may take, all queues together.
@@ -40,7 +48,7 @@ pub struct Pools {
     pub io: usize,
     /// Threads that work on rows.
     pub rows: usize,
-    /// Threads that models on the CPU compute with.
+    /// Threads of this process that models compute with: none if they all run in workers.
     pub model: usize,
 }
 
@@ -67,32 +75,48 @@ impl Plan {
     ///
     /// # Errors
     /// If a model cannot be placed.
-    pub fn make(graph: Arc<Graph>, inventory: &Inventory, policy: &dyn Policy) -> Result<Plan, PlanError> {
-        let pools = pools(&graph, inventory);
-        let needs: Vec<_> = graph
-            .with_role(Role::Infer)
-            .map(|node| Need {
-                node,
-                name: graph.nodes[node].name.clone(),
-                devices: graph.run.device.clone().unwrap_or(Devices::Auto),
-            })
-            .collect();
-        let placement = policy.place(&needs, inventory)?;
+    pub fn make(graph: Arc<Graph>, inventory: &Inventory) -> Result<Plan, PlanError> {
+        let needs: Vec<_> = graph.with_role(Role::Infer).map(|node_idx| need(&graph, node_idx)).collect();
+        let said = graph.run.threads.unwrap_or_default();
+        let options = PlaceOptions {
+            placement: graph.run.placement.unwrap_or_default(),
+            isolation: graph.run.isolation.unwrap_or_default(),
+            workers_per_device: graph.run.workers_per_device.unwrap_or_default(),
+            cpu_threads: said.model.map_or(inventory.cores, NonZeroUsize::get),
+        };
+        let (placement, notes) = place(&needs, &options, inventory)?;
+        let pools = Pools {
+            // Reading waits more than it computes, on a network file system above all.
+            io: said.io.map_or((inventory.cores * 2).clamp(4, 32), NonZeroUsize::get),
+            rows: said.rows.map_or(inventory.cores, NonZeroUsize::get),
+            model: placement.threads_here(),
+        };
         let queue_memory = graph.run.queue_memory.map_or(QUEUE_MEMORY.min(inventory.memory / 8), |size| size.bytes());
         let rooms = rooms(&graph, pools, queue_memory);
-        Ok(Plan { graph, inventory: inventory.clone(), pools, placement, rooms, queue_memory })
+        Ok(Plan { graph, inventory: inventory.clone(), pools, needs, placement, notes, rooms, queue_memory })
+    }
+
+    /// What a worker's models take of its GPU's memory, item by item.
+    pub fn memory_of(&self, worker: &WorkerPlace) -> WorkerMemory {
+        WorkerMemory::of(self.needs.iter().filter(|need| worker.models.contains(&need.node)))
     }
 }
 
-fn pools(graph: &Graph, inventory: &Inventory) -> Pools {
-    let said = graph.run.threads.unwrap_or_default();
-    let or = |threads: Option<NonZeroUsize>, otherwise: usize| threads.map_or(otherwise, NonZeroUsize::get);
-    Pools {
-        // Reading waits more than it computes, on a network file system above all.
-        io: or(said.io, (inventory.cores * 2).clamp(4, 32)),
-        rows: or(said.rows, inventory.cores),
-        model: or(said.model, inventory.cores),
+fn need(graph: &Graph, node_idx: usize) -> Need {
+    let node = &graph.nodes[node_idx];
+    Need {
+        node: node_idx,
+        name: node.name.clone(),
+        model: node.spec.need.clone().unwrap_or_default(),
+        rows: node.schemas.first().and_then(|schema| schema.batch).unwrap_or(1),
+        devices: devices(graph, node_idx),
     }
+}
+
+/// The devices that a node's model may run on: the node's own word before the run's.
+pub(super) fn devices(graph: &Graph, node_idx: usize) -> Devices {
+    let own = graph.nodes[node_idx].spec.need.as_ref().and_then(|need| need.devices.clone());
+    own.or_else(|| graph.run.device.clone()).unwrap_or_default()
 }
 
 /// Each place where rows can wait gets an equal share of the memory: the queue into each node, and the work under way

@@ -1,43 +1,58 @@
 //! What every executor must do, as one suite that runs against each of them.
 //!
-//! The models here are deterministic functions of their input, so that results can be checked by value, and some hold
-//! a job back until another has finished, so that jobs complete out of order on purpose and not by luck.
+//! The models are nodes of the kind [`KIND`], which the caller's registry has, so that an executor may load them in
+//! another process. They are deterministic functions of their input, so that results can be checked by value, and one
+//! holds a job back until the suite lets it go, so that jobs complete out of order on purpose and not by luck.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, unbounded};
+use serde_json::{Value, json};
 
 use super::{Conduct, Done, Executor, Job, JobError, JobId};
-use crate::data::{DType, HeapPool, Tensor};
-use crate::node::{Fault, LoadModel, Model, ModelError};
+use crate::data::{ColumnType, DType, Dim, Field, HeapPool, Role, Schema, Tensor};
+use crate::node::{Fault, ModelError};
 
-/// Starts an executor with some instances of a model.
-pub type Start<'a> = &'a dyn Fn(Arc<dyn LoadModel>, usize) -> Result<Box<dyn Executor>, Fault>;
+/// Starts an executor with some instances of the model that a node has: its kind, its options, how many.
+pub type Start<'a> = &'a dyn Fn(&str, Value, usize) -> Result<Box<dyn Executor>, Fault>;
+
+/// The kind of the suite's models.
+pub const KIND: &str = "infer.test_conformance";
 
 /// Long enough that only an executor that lost a job reaches it.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs the whole suite.
+/// The input that the nodes are told of. Jobs have inputs of all types and shapes.
+pub fn input() -> Schema {
+    let ty = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(4)] };
+    Schema { fields: vec![Field::new("tensor", ty, Role::Result)], batch: None }
+}
+
+/// Runs the whole suite; `folder` is an empty one for its files. An executor whose models share a process gives one
+/// process to all calls of `start`.
 ///
 /// # Panics
 /// If the executor does not conform.
-pub fn run(start: Start<'_>) {
+pub fn run(start: Start<'_>, folder: &Path) {
     results_belong_to_their_jobs(start);
     every_dtype_and_an_empty_and_a_big_batch_pass(start);
-    jobs_complete_out_of_order(start);
+    jobs_of_varying_sizes_pass(start);
+    results_outlive_their_executor(start);
+    jobs_complete_out_of_order(start, folder);
     a_failing_and_a_panicking_job_leave_the_others_alone(start);
+    models_side_by_side_leave_each_other_alone(start, folder);
     wrong_rows_are_an_error(start);
-    cancelled_jobs_come_out_once(start);
+    cancelled_jobs_come_out_once(start, folder);
     a_failed_load_is_a_fault(start);
 }
 
 fn results_belong_to_their_jobs(start: Start<'_>) {
-    let mut executor = start(Arc::new(Load(|| Ok(Double))), 1).expect("the model loads");
+    let mut executor = load(start, json!("double"), 1);
     assert!(executor.capacity() >= 2, "at least two jobs in flight");
     for n in 0..100 {
-        executor.submit(job(n, &[n as f32, 1.0])).expect("open");
+        let conduct = if n % 10 == 9 { Conduct::Alone } else { Conduct::Shared };
+        executor.submit(Job { conduct, ..job(n, &[n as f32, 1.0]) }).expect("open");
     }
     let done = collect(&*executor, 100);
     for n in 0..100 {
@@ -46,43 +61,73 @@ fn results_belong_to_their_jobs(start: Start<'_>) {
 }
 
 fn every_dtype_and_an_empty_and_a_big_batch_pass(start: Start<'_>) {
-    let mut executor = start(Arc::new(Load(|| Ok(Echo))), 1).expect("the model loads");
+    let mut executor = load(start, json!("echo"), 1);
+    let alloc = executor.alloc();
     let tensors = [
-        Tensor::from_slice(executor.alloc(), DType::U8, vec![2, 3], &[1u8, 2, 3, 4, 5, 255]),
-        Tensor::from_slice(executor.alloc(), DType::F16, vec![2], &[0x3c00u16, 0x7bff]),
-        Tensor::from_slice(executor.alloc(), DType::BF16, vec![1, 1, 1], &[0x3f80u16]),
-        Tensor::from_slice(executor.alloc(), DType::F32, vec![1, 4], &[1f32, -0.0, f32::NAN, f32::MAX]),
-        Tensor::from_slice(executor.alloc(), DType::I64, vec![1], &[i64::MIN]),
-        Tensor::from_slice::<f32>(executor.alloc(), DType::F32, vec![0, 224], &[]),
-        Tensor::from_slice(executor.alloc(), DType::U8, vec![64, 224, 224, 3], &vec![7u8; 64 * 224 * 224 * 3]),
+        Tensor::from_slice(alloc, DType::U8, vec![2, 3], &[1u8, 2, 3, 4, 5, 255]),
+        Tensor::from_slice(alloc, DType::F16, vec![2], &[0x3c00u16, 0x7bff]),
+        Tensor::from_slice(alloc, DType::BF16, vec![1, 1, 1], &[0x3f80u16]),
+        Tensor::from_slice(alloc, DType::F32, vec![1, 4], &[1f32, -0.0, f32::NAN, f32::MAX]),
+        Tensor::from_slice(alloc, DType::I64, vec![1], &[i64::MIN]),
+        Tensor::from_slice::<f32>(alloc, DType::F32, vec![0, 224], &[]),
+        Tensor::from_slice(alloc, DType::U8, vec![64, 224, 224, 3], &pattern(64 * 224 * 224 * 3)),
+        Tensor::from_slice(alloc, DType::U8, vec![20, 1000, 1000], &pattern(20_000_000)),
     ];
     for (n, tensor) in tensors.iter().enumerate() {
-        executor
-            .submit(Job { id: JobId(n as u64), inputs: vec![tensor.clone()], conduct: Conduct::Shared })
-            .expect("open");
+        executor.submit(job_of(n as u64, tensor.clone())).expect("open");
     }
     let done = collect(&*executor, tensors.len());
     for (n, tensor) in tensors.iter().enumerate() {
-        let output = &done[&JobId(n as u64)].outcome.as_ref().expect("an echo")[0];
-        assert_eq!((output.dtype(), output.shape()), (tensor.dtype(), tensor.shape()));
-        assert_eq!(output.bytes(), tensor.bytes());
+        assert_same(&done[&JobId(n as u64)], tensor);
     }
 }
 
-fn jobs_complete_out_of_order(start: Start<'_>) {
+fn jobs_of_varying_sizes_pass(start: Start<'_>) {
+    let mut executor = load(start, json!("echo"), 2);
+    let pattern = pattern(1 << 18);
+    // As the runtime does: no more jobs in flight than are worth it, their inputs made while others are computed.
+    let (mut inputs, mut n_done) = (BTreeMap::new(), 0);
+    for n in 0..200 {
+        let (n_rows, len) = ((n as usize * 37) % 65, (n as usize * 7919) % 4001);
+        let bytes = &pattern[n as usize..][..n_rows * len];
+        let tensor = Tensor::from_slice(executor.alloc(), DType::U8, vec![n_rows, len], bytes);
+        inputs.insert(JobId(n), tensor.clone());
+        executor.submit(job_of(n, tensor)).expect("open");
+        if inputs.len() >= executor.capacity() {
+            let done = next(&*executor);
+            assert_same(&done, &inputs.remove(&done.id).expect("each job comes out once"));
+            n_done += 1;
+        }
+    }
+    while n_done < 200 {
+        let done = next(&*executor);
+        assert_same(&done, &inputs.remove(&done.id).expect("each job comes out once"));
+        n_done += 1;
+    }
+}
+
+fn results_outlive_their_executor(start: Start<'_>) {
+    let mut executor = load(start, json!("echo"), 1);
+    let tensor = Tensor::from_slice(executor.alloc(), DType::U8, vec![4, 10_000], &pattern(40_000));
+    executor.submit(job_of(0, tensor.clone())).expect("open");
+    let done = next(&*executor);
+    drop(executor);
+    assert_same(&done, &tensor);
+}
+
+fn jobs_complete_out_of_order(start: Start<'_>, folder: &Path) {
     // Job 0 waits inside the model until job 1 has come out: two run at once, and 1 passes 0.
-    let (release, released) = unbounded();
-    let load = Load(move || Ok(Gate { released: released.clone() }));
-    let mut executor = start(Arc::new(load), 2).expect("the model loads");
+    let gate = folder.join("out-of-order");
+    let mut executor = load(start, gate_model(&gate), 2);
     executor.submit(job(0, &[0.0])).expect("open");
     executor.submit(job(1, &[1.0])).expect("open");
     assert_eq!(next(&*executor).id, JobId(1));
-    release.send(()).expect("the model listens");
+    open(&gate);
     assert_eq!(next(&*executor).id, JobId(0));
 }
 
 fn a_failing_and_a_panicking_job_leave_the_others_alone(start: Start<'_>) {
-    let mut executor = start(Arc::new(Load(|| Ok(Moody))), 1).expect("the model loads");
+    let mut executor = load(start, json!("moody"), 1);
     for n in 0..5 {
         executor.submit(job(n, &[n as f32])).expect("open");
     }
@@ -94,38 +139,80 @@ fn a_failing_and_a_panicking_job_leave_the_others_alone(start: Start<'_>) {
     assert_eq!(done[&JobId(2)].outcome.as_ref().err(), Some(&JobError::Panicked("no twos".to_owned())));
 }
 
+fn models_side_by_side_leave_each_other_alone(start: Start<'_>, folder: &Path) {
+    // One model is held up, one fails and panics, and the third goes on meanwhile.
+    let gate = folder.join("side-by-side");
+    let mut held = load(start, gate_model(&gate), 1);
+    let mut moody = load(start, json!("moody"), 1);
+    let mut double = load(start, json!("double"), 1);
+    held.submit(job(0, &[0.0])).expect("open");
+    for n in 0..20 {
+        moody.submit(job(n, &[(n % 3) as f32])).expect("open");
+        double.submit(job(n, &[n as f32])).expect("open");
+    }
+    for (id, done) in collect(&*double, 20) {
+        assert_eq!(values(&done), [2.0 * id.0 as f32]);
+    }
+    let n_right = collect(&*moody, 20).values().filter(|done| done.outcome.is_ok()).count();
+    assert_eq!(n_right, 7, "the zeros among 0, 1, 2, 0, …");
+    assert!(held.completions().try_recv().is_err(), "it is held");
+    open(&gate);
+    assert_eq!(values(&next(&*held)), [0.0]);
+}
+
 fn wrong_rows_are_an_error(start: Start<'_>) {
-    let mut executor = start(Arc::new(Load(|| Ok(Halve))), 1).expect("the model loads");
+    let mut executor = load(start, json!("halve"), 1);
     executor.submit(job(0, &[1.0, 2.0])).expect("open");
     let done = next(&*executor);
     assert_eq!(done.outcome.err(), Some(JobError::Rows { wanted: 2, found: 1 }));
 }
 
-fn cancelled_jobs_come_out_once(start: Start<'_>) {
-    let (release, released) = unbounded();
-    let load = Load(move || Ok(Gate { released: released.clone() }));
-    let mut executor = start(Arc::new(load), 1).expect("the model loads");
-    for _ in 0..10 {
-        executor.submit(job(0, &[0.0])).expect("open");
+fn cancelled_jobs_come_out_once(start: Start<'_>, folder: &Path) {
+    let gate = folder.join("cancelled");
+    let mut executor = load(start, gate_model(&gate), 1);
+    for n in 0..10 {
+        executor.submit(job(n, &[0.0])).expect("open");
     }
     executor.cancel();
-    // The first may have started, and then waits for a release.
-    release.send(()).expect("the model listens");
-    let outcomes: Vec<_> = (0..10).map(|_| next(&*executor).outcome).collect();
-    let n_cancelled = outcomes.iter().filter(|outcome| outcome.as_ref().err() == Some(&JobError::Cancelled)).count();
-    assert!(n_cancelled >= 9, "{n_cancelled} of 10 cancelled");
+    // Those that have started wait for this.
+    open(&gate);
+    let done = collect(&*executor, 10);
+    let is_cancelled = |done: &&Done| done.outcome.as_ref().err() == Some(&JobError::Cancelled);
+    let n_cancelled = done.values().filter(is_cancelled).count();
+    // What a worker has, it computes.
+    assert!(10 - n_cancelled <= executor.capacity(), "{n_cancelled} of 10 cancelled");
     assert!(executor.completions().try_recv().is_err(), "no job comes out twice");
 }
 
 fn a_failed_load_is_a_fault(start: Start<'_>) {
-    let load = Load(|| Err::<Echo, _>(Fault::permanent("no weights")));
-    let fault = start(Arc::new(load), 2).err().expect("the load fails");
+    let fault = start(KIND, json!({"model": "no_weights"}), 2).err().expect("the load fails");
     assert_eq!(fault.message, "no weights");
 }
 
+fn load(start: Start<'_>, model: Value, instances: usize) -> Box<dyn Executor> {
+    start(KIND, json!({"model": model}), instances).expect("the model loads")
+}
+
+/// A model that holds jobs whose first value is 0 until the gate is open.
+fn gate_model(gate: &Path) -> Value {
+    json!({"gate": {"until": gate}})
+}
+
+fn open(gate: &Path) {
+    std::fs::write(gate, "").expect("a file in a folder of ours");
+}
+
 fn job(id: u64, values: &[f32]) -> Job {
-    let tensor = Tensor::from_slice(&HeapPool::new(), DType::F32, vec![values.len()], values);
+    job_of(id, Tensor::from_slice(&HeapPool::new(), DType::F32, vec![values.len()], values))
+}
+
+fn job_of(id: u64, tensor: Tensor) -> Job {
     Job { id: JobId(id), inputs: vec![tensor], conduct: Conduct::Shared }
+}
+
+/// Bytes whose place can be told from their neighbours.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at ^ (at >> 8) ^ (at >> 16)) as u8).collect()
 }
 
 fn next(executor: &dyn Executor) -> Done {
@@ -142,67 +229,8 @@ fn values(done: &Done) -> Vec<f32> {
     done.outcome.as_ref().expect("a result")[0].view().to_f32().into_owned()
 }
 
-struct Load<F>(F);
-
-impl<F> std::fmt::Debug for Load<F> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Load")
-    }
-}
-
-impl<M: Model + 'static, F: Fn() -> Result<M, Fault> + Send + Sync> LoadModel for Load<F> {
-    fn load(&self) -> Result<Box<dyn Model>, Fault> {
-        Ok(Box::new((self.0)()?))
-    }
-}
-
-struct Double;
-
-impl Model for Double {
-    fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        let doubled: Vec<_> = inputs[0].view().to_f32().iter().map(|value| value * 2.0).collect();
-        Ok(vec![Tensor::from_slice(&HeapPool::new(), DType::F32, inputs[0].shape().to_vec(), &doubled)])
-    }
-}
-
-struct Echo;
-
-impl Model for Echo {
-    fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        Ok(inputs.to_vec())
-    }
-}
-
-/// Holds a job whose first value is 0 until it is released.
-struct Gate {
-    released: Receiver<()>,
-}
-
-impl Model for Gate {
-    fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        if inputs[0].view().to_f32()[0] == 0.0 {
-            self.released.recv_timeout(PATIENCE).map_err(|error| ModelError::Failed(error.to_string()))?;
-        }
-        Ok(inputs.to_vec())
-    }
-}
-
-struct Moody;
-
-impl Model for Moody {
-    fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        match inputs[0].view().to_f32()[0] {
-            1.0 => Err(ModelError::Failed("no ones".to_owned())),
-            2.0 => panic!("no twos"),
-            _ => Ok(inputs.to_vec()),
-        }
-    }
-}
-
-struct Halve;
-
-impl Model for Halve {
-    fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        Ok(vec![inputs[0].rows(0, inputs[0].n_rows() / 2)])
-    }
+fn assert_same(done: &Done, tensor: &Tensor) {
+    let output = &done.outcome.as_ref().expect("an echo")[0];
+    assert_eq!((output.dtype(), output.shape()), (tensor.dtype(), tensor.shape()));
+    assert!(output.bytes() == tensor.bytes(), "the bytes of {:?} differ", tensor.shape());
 }

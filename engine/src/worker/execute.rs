@@ -1,35 +1,30 @@
-//! The one implementation of a job.
+//! The one way in which a model is called: whatever it does, the thread that calls it goes on.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
 
-use super::{Done, Job, JobError};
+use super::JobError;
 use crate::data::Tensor;
-use crate::node::{Computed, Model, ModelError};
+use crate::node::{Computed, Model, Pending};
 
-/// Computes `job` with `model`. A model that panics fails the job, not the thread.
-pub fn execute(model: &mut dyn Model, job: Job) -> Done {
-    let start = Instant::now();
-    let computed = catch_unwind(AssertUnwindSafe(|| compute(model, &job.inputs)))
-        .map_err(|panic| JobError::Panicked(panic_text(&*panic)))
-        .and_then(|outcome| outcome.map_err(JobError::Model));
-    let (outcome, spans) = match computed {
-        Ok(Computed { outputs, spans }) => (check_rows(&job.inputs, outputs), spans),
-        Err(error) => (Err(error), Vec::new()),
-    };
-    Done { id: job.id, outcome, micros: start.elapsed().as_micros() as u64, worker: 0, spans }
+/// Starts a batch. A model that panics fails the batch, not the thread.
+pub(super) fn start(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Box<dyn Pending>, JobError> {
+    caught(|| model.start(inputs))
 }
 
-fn compute(model: &mut dyn Model, inputs: &[Tensor]) -> Result<Computed, ModelError> {
-    model.start(inputs)?.wait()
+/// Waits for a batch of `n_rows` rows.
+pub(super) fn wait(pending: Box<dyn Pending>, n_rows: usize) -> Result<Computed, JobError> {
+    let computed = caught(|| pending.wait())?;
+    match computed.outputs.iter().find(|output| output.n_rows() != n_rows) {
+        Some(output) => Err(JobError::Rows { wanted: n_rows, found: output.n_rows() }),
+        None => Ok(computed),
+    }
 }
 
-fn check_rows(inputs: &[Tensor], outputs: Vec<Tensor>) -> Result<Vec<Tensor>, JobError> {
-    let wanted = inputs.first().map_or(0, Tensor::n_rows);
-    match outputs.iter().find(|output| output.n_rows() != wanted) {
-        Some(output) => Err(JobError::Rows { wanted, found: output.n_rows() }),
-        None => Ok(outputs),
+fn caught<T>(call: impl FnOnce() -> Result<T, crate::node::ModelError>) -> Result<T, JobError> {
+    match catch_unwind(AssertUnwindSafe(call)) {
+        Ok(outcome) => outcome.map_err(JobError::Model),
+        Err(panic) => Err(JobError::Panicked(panic_text(&*panic))),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crossbeam_channel::Receiver;
 
+use super::frame::Cap;
 use crate::data::{Alloc, Tensor};
 use crate::node::{Fault, ModelError, Span};
 
@@ -18,6 +19,13 @@ pub struct Job {
     pub inputs: Vec<Tensor>,
     /// Whether it may run beside others.
     pub conduct: Conduct,
+}
+
+impl Job {
+    /// The rows of its inputs.
+    pub fn n_rows(&self) -> usize {
+        self.inputs.first().map_or(0, Tensor::n_rows)
+    }
 }
 
 /// Whether a job may run beside others.
@@ -65,10 +73,19 @@ pub struct Done {
     pub outcome: Result<Vec<Tensor>, JobError>,
     /// Microseconds that the model computed.
     pub micros: u64,
-    /// The worker that computed it, by its place in the placement.
+    /// Who computed it, by its place among those that the executor was started with.
     pub worker: usize,
     /// What its device did when.
     pub spans: Vec<Span>,
+    /// The most rows of this shape that fit into the device's memory, where the job had to be cut into pieces.
+    pub cap: Option<Cap>,
+}
+
+impl Done {
+    /// A job that was not computed.
+    pub fn failed(id: JobId, error: JobError) -> Self {
+        Done { id, outcome: Err(error), micros: 0, worker: 0, spans: Vec::new(), cap: None }
+    }
 }
 
 /// Computes jobs, several at once, finishing them in any order.
@@ -90,6 +107,11 @@ pub trait Executor: Send {
 
     /// Finished jobs, in the order in which they finish. Disconnected when no job will ever be finished again.
     fn completions(&self) -> &Receiver<Done>;
+
+    /// Why no job will be finished any more, once the completions are disconnected.
+    fn fault(&self) -> Option<Fault> {
+        None
+    }
 
     /// Gives up jobs that have not started; they come out as [`JobError::Cancelled`].
     fn cancel(&mut self);

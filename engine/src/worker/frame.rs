@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::{DType, Schema, SharedAt};
+use crate::data::{Buffer, DType, Schema, SharedAt, Tensor};
 use crate::node::{DeviceInfo, FaultKind, FileStamp, Span};
 
 /// The version of the frames.
@@ -165,6 +165,45 @@ pub struct TensorAt {
     pub dtype: DType,
     /// The dimensions, rows first.
     pub shape: Vec<usize>,
+}
+
+impl TensorAt {
+    /// Where `tensor` lies, if other processes can find it there.
+    pub fn of(tensor: &Tensor) -> Option<TensorAt> {
+        Some(TensorAt { at: tensor.shared()?, dtype: tensor.dtype(), shape: tensor.shape().to_vec() })
+    }
+
+    /// The tensor as a worker says that it has written it into `slot`, which it was given for its outputs.
+    ///
+    /// # Errors
+    /// If it does not lie there.
+    pub fn within(&self, slot: &Buffer) -> Result<Tensor, String> {
+        self.n_bytes()?;
+        let start = slot.shared().filter(|start| start.arena == self.at.arena);
+        let offset = start.and_then(|start| usize::try_from(self.at.offset.checked_sub(start.offset)?).ok());
+        offset
+            .and_then(|offset| Tensor::at(self.dtype, self.shape.clone(), slot.clone(), offset))
+            .ok_or_else(|| format!("a tensor at {} of arena {}, outside of its slot", self.at.offset, self.at.arena))
+    }
+
+    /// The bytes that it takes: shapes in frames may be any.
+    ///
+    /// # Errors
+    /// If there is no such tensor.
+    pub(super) fn n_bytes(&self) -> Result<u64, String> {
+        if self.shape.is_empty() {
+            return Err("a tensor without rows".to_owned());
+        }
+        let size = self.dtype.size() as u64;
+        if !self.at.offset.is_multiple_of(size) {
+            return Err(format!("a tensor of {} at {}, which is no multiple of {size}", self.dtype, self.at.offset));
+        }
+        // Dimensions of 0 count as 1 here, so that no part of the product overflows either.
+        let most = self.shape.iter().try_fold(size, |product, &dim| product.checked_mul(dim.max(1) as u64));
+        let most = most.filter(|most| isize::try_from(*most).is_ok());
+        let most = most.ok_or_else(|| format!("a tensor of {:?}, which no memory holds", self.shape))?;
+        Ok(if self.shape.contains(&0) { 0 } else { most })
+    }
 }
 
 /// A batch that was computed.

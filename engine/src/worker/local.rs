@@ -7,9 +7,11 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use rayon::ThreadPool;
 
-use super::{Done, Executor, Job, JobError, execute};
+use super::gate::Gate;
+use super::lane::Lane;
+use super::{Done, Executor, Job, JobError};
 use crate::data::{Alloc, HeapPool};
-use crate::node::{Fault, LoadModel, Model};
+use crate::node::{Fault, LoadModel};
 
 /// One thread for each instance of a model; all take jobs from one queue, so a slow one gets fewer. Their arithmetic
 /// runs on a shared pool, which bounds the cores they use together.
@@ -41,11 +43,13 @@ impl Local {
         let (done_sender, done) = unbounded();
         let (loaded_sender, loaded) = unbounded();
         let cancelled_before = Arc::new(AtomicU64::new(0));
+        let gate = Gate::default();
         let threads = (0..instances).map(|number| {
             let instance = Instance {
                 jobs: job_receiver.clone(),
                 done: done_sender.clone(),
                 cancelled_before: cancelled_before.clone(),
+                gate: gate.clone(),
                 pool: pool.clone(),
             };
             let (model, loaded) = (model.clone(), loaded_sender.clone());
@@ -56,10 +60,10 @@ impl Local {
         });
         let threads: Vec<_> = threads.collect();
         drop((loaded_sender, done_sender));
-        for outcome in loaded.iter().take(instances) {
-            outcome?;
+        let mut capacity = 0;
+        for depth in loaded.iter().take(instances) {
+            capacity += depth?;
         }
-        let capacity = instances * 2;
         let alloc = HeapPool::new();
         Ok(Local { jobs: Some(jobs), done, cancelled_before, submitted: 0, capacity, alloc, threads })
     }
@@ -105,45 +109,35 @@ struct Instance {
     jobs: Receiver<(u64, Job)>,
     done: Sender<Done>,
     cancelled_before: Arc<AtomicU64>,
+    gate: Gate,
     pool: Arc<ThreadPool>,
 }
 
 impl Instance {
-    fn run(self, model: &dyn LoadModel, loaded: &Sender<Result<(), Fault>>) {
-        let model = match self.pool.install(|| model.load()) {
-            Ok(model) => model,
-            Err(fault) => {
-                // The starter may have left already over another instance's fault.
-                let _ = loaded.send(Err(fault));
-                return;
+    fn run(self, model: &dyn LoadModel, loaded: &Sender<Result<usize, Fault>>) {
+        let lane =
+            self.pool.install(|| model.load()).map(|model| Lane::new(model, Vec::new(), &self.gate, Some(&self.pool)));
+        // The starter may have left already over another instance's fault.
+        match lane {
+            Ok(lane) => {
+                let _ = loaded.send(Ok(lane.depth()));
+                // Nobody takes results any more once the executor is dropped, and then no job comes either.
+                lane.serve(|| self.next(), |done| drop(self.done.send(done)));
             }
-        };
-        let _ = loaded.send(Ok(()));
-        self.serve(model);
-    }
-
-    fn serve(self, mut model: Box<dyn Model>) {
-        for (number, job) in &self.jobs {
-            let done = if number < self.cancelled_before.load(Ordering::Acquire) {
-                Done { id: job.id, outcome: Err(JobError::Cancelled), micros: 0, worker: 0, spans: Vec::new() }
-            } else {
-                self.pool.install(|| execute(&mut *model, job))
-            };
-            if self.done.send(done).is_err() {
-                return;
+            Err(fault) => {
+                let _ = loaded.send(Err(fault));
             }
         }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::worker::conformance;
-
-    #[test]
-    fn local_conforms() {
-        let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("a pool can be started"));
-        conformance::run(&|model, instances| Ok(Box::new(Local::start("test", &model, instances, &pool)?)));
+    /// The next job that is not cancelled.
+    fn next(&self) -> Option<Job> {
+        loop {
+            let (number, job) = self.jobs.recv().ok()?;
+            if number >= self.cancelled_before.load(Ordering::Acquire) {
+                return Some(job);
+            }
+            self.done.send(Done::failed(job.id, JobError::Cancelled)).ok()?;
+        }
     }
 }

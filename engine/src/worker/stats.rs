@@ -20,6 +20,9 @@ pub struct WorkerStats {
     /// How many times it was replaced.
     pub restarts: AtomicU32,
     state: AtomicU8,
+    /// Rows by node, in the order of `nodes`.
+    by_node: Vec<AtomicU64>,
+    trouble: Mutex<Option<String>>,
     opened: Mutex<Option<DeviceInfo>>,
     caps: Mutex<Vec<(usize, Cap)>>,
 }
@@ -44,7 +47,34 @@ pub enum WorkerState {
 impl WorkerStats {
     /// A worker that has not started.
     pub fn new(device: impl Into<String>, nodes: Vec<usize>) -> Self {
-        WorkerStats { device: device.into(), nodes, ..WorkerStats::default() }
+        let by_node = nodes.iter().map(|_| AtomicU64::new(0)).collect();
+        WorkerStats { device: device.into(), nodes, by_node, ..WorkerStats::default() }
+    }
+
+    /// Rows of node `node_idx` that it computed.
+    pub fn rows_of(&self, node_idx: usize) -> u64 {
+        self.counter(node_idx).map_or(0, |rows| rows.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn add_rows(&self, node_idx: usize, n_rows: u64) {
+        self.rows.fetch_add(n_rows, Ordering::Relaxed);
+        if let Some(rows) = self.counter(node_idx) {
+            rows.fetch_add(n_rows, Ordering::Relaxed);
+        }
+    }
+
+    fn counter(&self, node_idx: usize) -> Option<&AtomicU64> {
+        let place = self.nodes.iter().position(|node| *node == node_idx)?;
+        self.by_node.get(place)
+    }
+
+    /// What went wrong with it last, as the rest of a sentence: `died of signal 9 (kill)`.
+    pub fn trouble(&self) -> Option<String> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: String) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
     }
 
     /// What it is doing.

@@ -2,6 +2,7 @@
 
 mod image_loader;
 mod model_ref;
+mod need;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,7 +38,8 @@ use model_ref::{ModelRef, Resolved};
 pub struct Infer {
     /// The model: a folder in Hugging Face form, or an architecture and its weights.
     model: ModelRef,
-    /// Where it runs. `auto` takes a GPU if there is one and this build can use it.
+    /// Where it runs: `auto` (the GPUs where there are some, else the CPU), `cpu`, `cuda` (any GPU), or GPUs by number such
+    /// as `cuda:1` or `cuda:0,2`. Default: what `run.device` says.
     device: Option<Devices>,
     /// The type of the weights. On the CPU they are rounded to it and the arithmetic stays f32.
     #[serde(default)]
@@ -156,23 +158,20 @@ impl NodeKind for Infer {
     const EXAMPLE: &'static str = "scores: {kind: infer, with: {model: models/efficientnet_lite0}}";
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
-        if let Some(Devices::Cuda(_)) = self.device {
-            let message = "this build of flowgpu computes on the CPU only";
-            return Err(SpecError::new(message).at(&["device"]).label("write `auto` or `cpu`"));
-        }
         if let Some(normalize) = &self.normalize {
             normalize.check().map_err(|error| SpecError::new(error.to_string()).at(&["normalize"]))?;
         }
         let resolved = self.model.resolve(cx.base)?;
         let column = self.column(cx.input())?;
-        self.size(cx, column, &resolved)?;
+        let size = self.size(cx, column, &resolved)?;
         let output = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(self.n_outputs(&resolved))] };
         let detail =
             format!("{} {}, {}", resolved.arch.name(), self.dtype.candle().as_str(), self.normalize(&resolved));
         Ok(NodeSpec::passing(cx.input(), &[column])
             .with_new(self.output_name(), output, Role::Result)
             .map_err(|error| error.at(&["as"]))?
-            .with_detail(detail))
+            .with_detail(detail)
+            .with_need(need::of(&resolved, size, self.dtype.candle(), self.device.clone())))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {

@@ -56,6 +56,8 @@ pub(super) struct Resolved {
     pub(super) n_classes: usize,
     pub(super) preset: Preset,
     pub(super) values: Values,
+    /// The files that hold the values.
+    pub(super) files: Vec<PathBuf>,
 }
 
 impl ModelRef {
@@ -83,11 +85,11 @@ impl Parts {
         };
         if self.weights == "random" {
             let values = Values::Random { seed: self.seed };
-            return Ok(Resolved { arch, n_classes: RANDOM_CLASSES, preset: arch.preset(), values });
+            return Ok(Resolved { arch, n_classes: RANDOM_CLASSES, preset: arch.preset(), values, files: Vec::new() });
         }
         let path = base.join(&self.weights);
-        let n_classes = check(arch, &path).map_err(|error| error.at(&["model", "weights"]))?;
-        Ok(Resolved { arch, n_classes, preset: arch.preset(), values: Values::File(path) })
+        let (n_classes, files) = check(arch, &path).map_err(|error| error.at(&["model", "weights"]))?;
+        Ok(Resolved { arch, n_classes, preset: arch.preset(), values: Values::File(path), files })
     }
 }
 
@@ -116,11 +118,12 @@ fn resolve_folder(written: &str, path: &Path) -> Result<Resolved, SpecError> {
         Some(text) => folder::parse_preprocessor(&text).map_err(|error| told("preprocessor_config.json", error))?,
         None => config.preset.unwrap_or_else(|| arch.preset()),
     };
-    let n_classes = check(arch, path)?;
-    Ok(Resolved { arch, n_classes, preset, values: Values::File(path.to_owned()) })
+    let (n_classes, files) = check(arch, path)?;
+    Ok(Resolved { arch, n_classes, preset, values: Values::File(path.to_owned()), files })
 }
 
-fn check(arch: &'static dyn Arch, path: &Path) -> Result<usize, SpecError> {
+/// The number of classes, and the files that the weights lie in.
+fn check(arch: &'static dyn Arch, path: &Path) -> Result<(usize, Vec<PathBuf>), SpecError> {
     let weights = weights::open(path).map_err(|error| SpecError::new(error.to_string()))?;
     let checked = load::check(arch, &weights).map_err(|mismatch| {
         // Then which tensors differ says nothing more.
@@ -132,7 +135,7 @@ fn check(arch: &'static dyn Arch, path: &Path) -> Result<usize, SpecError> {
             None => SpecError::new(format!("`{}`: {mismatch}", path.display())),
         }
     })?;
-    Ok(checked.n_classes)
+    Ok((checked.n_classes, weights.files().map(Path::to_owned).collect()))
 }
 
 impl Values {

@@ -32,6 +32,10 @@ pub trait Arch: Send + Sync {
     /// The image sizes that the network takes.
     fn input_size(&self) -> InputSize;
 
+    /// Elements that must be in a GPU's memory at once while one image of this size is computed, the normalised image
+    /// among them.
+    fn activations(&self, height: usize, width: usize) -> u64;
+
     /// Puts the network together from weights that were checked against [`parameters`](Self::parameters).
     fn build(&self, reader: &ParamReader<'_>) -> Result<Box<dyn Network>, LoadError>;
 }
@@ -107,6 +111,14 @@ impl Parameters {
     pub fn linear(&mut self, name: &str, n_out: usize, n_in: usize) {
         self.tensor(format!("{name}.weight"), &[n_out, n_in]);
         self.tensor(format!("{name}.bias"), &[n_out]);
+    }
+
+    /// Elements that a loaded network keeps: the statistics of batch norms go into the weights before them.
+    pub fn n_kept(&self) -> u64 {
+        let is_kept = |parameter: &&Parameter| {
+            !parameter.name.ends_with(".running_mean") && !parameter.name.ends_with(".running_var")
+        };
+        self.list.iter().filter(is_kept).map(|parameter| parameter.shape.iter().product::<usize>() as u64).sum()
     }
 
     /// The parameters in the order in which they were added.

@@ -5,6 +5,7 @@
 use candle_core::{Result, Tensor};
 
 use super::{
+    activations::{Map, Tally},
     arch::Parameters,
     layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean},
     load::LoadError,
@@ -86,9 +87,39 @@ impl Design {
         parameters
     }
 
+    fn spec(&self, stride: usize, channels: Channels, activation: Activation) -> ConvSpec {
+        ConvSpec { stride, padding: self.padding, channels, activation }
+    }
+
+    /// What must be in memory at once, by elements.
+    pub(crate) fn activations(&self, height: usize, width: usize) -> u64 {
+        let mut tally = Tally::default();
+        let image = Map::image(height, width);
+        let kept = image.elements();
+        let mut input = tally.conv(0, image, N_STEM, 3, self.spec(2, Channels::Mixed, Activation::Relu6));
+        for place in self.places() {
+            let mut values = input;
+            for (step_idx, step) in place.steps().into_iter().enumerate() {
+                let kept = if step_idx == 0 { kept } else { kept + input.elements() };
+                let (kernel, stride) = match step.channels {
+                    Channels::Separate => (place.kernel, place.stride),
+                    Channels::Mixed => (1, 1),
+                };
+                values =
+                    tally.conv(kept, values, step.n_out, kernel, self.spec(stride, step.channels, step.activation));
+            }
+            if place.is_residual() {
+                tally.join(kept, values);
+            }
+            input = values;
+        }
+        tally.conv(kept, input, N_FEATURES, 1, self.spec(1, Channels::Mixed, Activation::Relu6));
+        tally.peak()
+    }
+
     /// The network, from checked weights.
     pub(crate) fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
-        let spec = |stride, channels, activation| ConvSpec { stride, padding: self.padding, channels, activation };
+        let spec = |stride, channels, activation| self.spec(stride, channels, activation);
         let stem = reader.conv_norm("conv_stem", "bn1", self.eps, spec(2, Channels::Mixed, Activation::Relu6))?;
         let mut blocks = Vec::new();
         for place in self.places() {
@@ -101,7 +132,7 @@ impl Design {
                     reader.conv_norm(&step.conv, &step.norm, self.eps, spec)
                 })
                 .collect::<std::result::Result<Vec<_>, _>>()?;
-            blocks.push(Block { convs, residual: place.stride == 1 && place.n_in == place.n_out });
+            blocks.push(Block { convs, residual: place.is_residual() });
         }
         let head = reader.conv_norm("conv_head", "bn2", self.eps, spec(1, Channels::Mixed, Activation::Relu6))?;
         let classifier = reader.linear("classifier", Activation::Identity)?;
@@ -120,6 +151,11 @@ struct Step {
 }
 
 impl Place {
+    /// Whether the block's input is added to what it makes of it.
+    fn is_residual(&self) -> bool {
+        self.stride == 1 && self.n_in == self.n_out
+    }
+
     /// Widen (unless nothing is widened), filter each channel, narrow without an activation.
     fn steps(&self) -> Vec<Step> {
         let n_wide = self.n_in * self.expand;

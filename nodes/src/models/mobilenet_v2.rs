@@ -61,6 +61,10 @@ impl Arch for MobileNetV2 {
         InputSize::AtLeast(32)
     }
 
+    fn activations(&self, height: usize, width: usize) -> u64 {
+        DESIGN.activations(height, width)
+    }
+
     fn build(&self, reader: &ParamReader<'_>) -> Result<Box<dyn Network>, LoadError> {
         DESIGN.build(reader)
     }

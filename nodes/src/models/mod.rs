@@ -5,6 +5,7 @@
 //! parallel runs on the rayon pool that the caller installed. A model is added by a file here, a line in [`ARCHS`] and
 //! a golden output in `tests/golden`.
 
+mod activations;
 mod arch;
 mod efficientnet_lite0;
 pub mod folder;

@@ -5,6 +5,7 @@
 use candle_core::{Result, Tensor};
 
 use super::{
+    activations::{Map, Tally},
     arch::Parameters,
     layers::{
         Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean, max_pool_3x3_stride_2,
@@ -46,6 +47,17 @@ struct Step {
     kernel: usize,
     stride: usize,
     activation: Activation,
+}
+
+impl Step {
+    fn spec(&self) -> ConvSpec {
+        ConvSpec {
+            stride: self.stride,
+            padding: Padding::Centred,
+            channels: Channels::Mixed,
+            activation: self.activation,
+        }
+    }
 }
 
 /// One block: what is done to its input, and how the input is brought to the same shape where that is needed.
@@ -144,17 +156,35 @@ impl Design {
         parameters
     }
 
+    /// What must be in memory at once, by elements.
+    pub(crate) fn activations(&self, height: usize, width: usize) -> u64 {
+        let mut tally = Tally::default();
+        let image = Map::image(height, width);
+        let kept = image.elements();
+        let stem = Self::stem();
+        let values = tally.conv(0, image, stem.n_out, stem.kernel, stem.spec());
+        let mut input = tally.max_pool(kept, values);
+        for place in self.places() {
+            let mut values = input;
+            for (step_idx, step) in place.steps.iter().enumerate() {
+                let kept = if step_idx == 0 { kept } else { kept + input.elements() };
+                values = tally.conv(kept, values, step.n_out, step.kernel, step.spec());
+            }
+            match &place.shortcut {
+                Some(step) => {
+                    tally.conv(kept + values.elements(), input, step.n_out, step.kernel, step.spec());
+                    tally.join(kept + input.elements(), values);
+                }
+                None => tally.join(kept, values),
+            }
+            input = values;
+        }
+        tally.peak()
+    }
+
     /// The network, from checked weights.
     pub(crate) fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
-        let read = |step: &Step| {
-            let spec = ConvSpec {
-                stride: step.stride,
-                padding: Padding::Centred,
-                channels: Channels::Mixed,
-                activation: step.activation,
-            };
-            reader.conv_norm(&step.conv, &step.norm, EPS, spec)
-        };
+        let read = |step: &Step| reader.conv_norm(&step.conv, &step.norm, EPS, step.spec());
         let mut blocks = Vec::new();
         for place in self.places() {
             let convs = place.steps.iter().map(read).collect::<std::result::Result<Vec<_>, _>>()?;

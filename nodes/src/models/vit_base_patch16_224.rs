@@ -8,6 +8,7 @@ use candle_nn::ops::softmax_last_dim;
 use crate::decode::Interpolation;
 
 use super::{
+    activations::{Map, Tally},
     arch::{Arch, InputSize, Parameters},
     layers::{Activation, Channels, Conv, ConvSpec, LayerNorm, Linear, Padding, add_and_activate},
     load::LoadError,
@@ -30,6 +31,8 @@ const PATCH: usize = 16;
 const SIDE: usize = 224;
 const N_TOKENS: usize = (SIDE / PATCH) * (SIDE / PATCH) + 1;
 const EPS: f64 = 1e-6;
+const PATCHES: ConvSpec =
+    ConvSpec { stride: PATCH, padding: Padding::None, channels: Channels::Mixed, activation: Activation::Identity };
 
 const SCHEMES: &[Scheme] = &[
     Scheme::canonical("timm"),
@@ -87,18 +90,31 @@ impl Arch for VitBasePatch16 {
         InputSize::Exactly(SIDE, SIDE)
     }
 
+    fn activations(&self, height: usize, width: usize) -> u64 {
+        let mut tally = Tally::default();
+        let image = Map::image(height, width);
+        let patches = tally.conv(0, image, WIDTH, PATCH, PATCHES);
+        // The image and its patches are alive to the end.
+        let kept = image.elements() + patches.elements();
+        let [tokens, hidden, scores] =
+            [N_TOKENS * WIDTH, N_TOKENS * N_HIDDEN, N_HEADS * N_TOKENS * N_TOKENS].map(|elements| elements as u64);
+        // A block's input and the same normed are alive through all of attention.
+        tally.linear(kept + tokens, tokens, 3 * tokens, Activation::Identity);
+        // Query, key and value as the layer gives them and apart; the scores, and those as weights.
+        tally.alive(kept + 2 * tokens + 3 * tokens + 3 * tokens + 2 * scores);
+        // The weights, and the mixed values, turned around.
+        tally.alive(kept + 2 * tokens + 3 * tokens + 3 * tokens + scores + 2 * tokens);
+        // The block's input, what attention made of it, and that normed.
+        tally.linear(kept + 2 * tokens, tokens, hidden, Activation::Gelu);
+        tally.peak()
+    }
+
     fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
-        let patches = ConvSpec {
-            stride: PATCH,
-            padding: Padding::None,
-            channels: Channels::Mixed,
-            activation: Activation::Identity,
-        };
         let blocks = (0..N_BLOCKS)
             .map(|block_idx| Block::read(reader, &format!("blocks.{block_idx}")))
             .collect::<std::result::Result<Vec<_>, _>>()?;
         Ok(Box::new(Vit {
-            patches: reader.conv("patch_embed.proj", patches)?,
+            patches: reader.conv("patch_embed.proj", PATCHES)?,
             class_token: reader.tensor("cls_token")?,
             positions: reader.tensor("pos_embed")?,
             blocks,

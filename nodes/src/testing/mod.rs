@@ -1,10 +1,12 @@
-//! Kinds that misbehave on purpose, for tests of the engine. Not in the shipped program.
+//! Kinds that misbehave on purpose, and a stand-in for GPUs, for tests of the engine. Not in the shipped program.
 //!
 //! What they do depends only on their options and on a row's index, so a test can tell beforehand what must come out.
 
+mod conformance;
 mod delay;
 mod fault;
 mod model;
+mod model_faults;
 mod panic;
 mod pass;
 mod reject;
@@ -12,13 +14,14 @@ mod rows;
 mod sink;
 mod source;
 mod spin;
+mod standin;
 mod tensor;
 
 use engine::node::Registry;
 
 pub use rows::{chosen, hash};
 
-/// The shipped kinds and those for tests.
+/// The shipped kinds and those for tests, and a device that stands in for GPUs.
 pub fn testing_registry() -> Registry {
     crate::registry()
         .with::<source::SlowSource>()
@@ -30,7 +33,9 @@ pub fn testing_registry() -> Registry {
         .with::<spin::Spin>()
         .with::<tensor::MakeTensor>()
         .with::<model::TestModel>()
+        .with::<conformance::Conformance>()
         .with::<sink::SlowSink>()
+        .with_device(standin::StandIn)
 }
 
 /// The element `element` of the tensor that `transform.test_tensor` makes for a row: a whole number up to 250, so that
@@ -42,6 +47,12 @@ pub fn element(index: u64, element: usize) -> u8 {
 /// What `infer.test` gives for a row of `n_elements` elements of `transform.test_tensor`: its `n` numbers.
 pub fn expected_logits(index: u64, n_elements: usize, n: usize) -> Vec<f32> {
     let sum: f32 = (0..n_elements).map(|at| f32::from(element(index, at))).sum();
+    (1..=n).map(|factor| sum * factor as f32).collect()
+}
+
+/// The same where the rows of `transform.test_tensor` are numbered `f32`.
+pub fn expected_numbered_logits(index: u64, n_elements: usize, n: usize) -> Vec<f32> {
+    let sum: f32 = index as f32 + (1..n_elements).map(|at| f32::from(element(index, at))).sum::<f32>();
     (1..=n).map(|factor| sum * factor as f32).collect()
 }
 
@@ -63,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_kinds_have_names_of_their_own_and_parse() {
-        assert_eq!(testing_registry().iter().count(), crate::registry().iter().count() + 10);
+        assert_eq!(testing_registry().iter().count(), crate::registry().iter().count() + 11);
     }
 
     #[test]
@@ -91,6 +102,33 @@ mod tests {
             assert_eq!(*outputs[0].row(index).to_f32(), expected_logits(index as u64, 6, 3));
         }
         assert!(!outputs[0].row(4).is_finite());
+    }
+
+    #[test]
+    fn the_model_says_what_it_is_told_to_need() {
+        let tensor = ColumnType::Tensor { dtype: engine::data::DType::F32, shape: vec![engine::data::Dim::Fixed(4)] };
+        let input = Schema { fields: vec![Field::new("tensor", tensor, Role::Result)], batch: Some(5) };
+        let with = "{device: cuda, need: {weights: 1000, activations_per_row: 10, workspace: 1}}";
+        let need = Harness::new::<model::TestModel>(with, vec![input.clone()]).spec().unwrap().need.unwrap();
+        assert_eq!(need.bytes(16), 1161);
+        assert_eq!(need.devices, Some(engine::config::Devices::Cuda(Vec::new())));
+        let need = Harness::new::<model::TestModel>("{}", vec![input]).spec().unwrap().need.unwrap();
+        assert_eq!(need, engine::node::ModelNeed::default());
+    }
+
+    #[test]
+    fn rows_bear_their_index_where_they_are_numbered() {
+        for (dtype, n_elements) in [("f32", 1), ("u8", 4)] {
+            let with = |n: usize| format!("{{dtype: {dtype}, shape: [{n}], numbered: true}}");
+            let numbered = Harness::new::<tensor::MakeTensor>(&with(n_elements), vec![schema()]);
+            let [Column::Ragged(tensors)] = &numbered.map(&rows(600)).columns[..] else { panic!() };
+            let numbers = tensors.values().iter().map(|tensor| {
+                let bytes = *tensor.bytes().first_chunk().unwrap();
+                if dtype == "u8" { u64::from(u32::from_le_bytes(bytes)) } else { f32::from_ne_bytes(bytes) as u64 }
+            });
+            assert!(numbers.eq(0..600), "{dtype}");
+            assert!(Harness::new::<tensor::MakeTensor>(&with(n_elements - 1), vec![schema()]).spec().is_err());
+        }
     }
 
     #[test]

@@ -4,13 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use engine::config::Devices;
 use engine::data::{ColumnType, DType, Dim, Field, HeapPool, Role, Schema, Tensor};
 use engine::node::{
-    BuildCx, Fault, InferStage, LoadModel, Model, ModelError, NodeKind, NodeSpec, Padding, SpecCx, SpecError, Stage,
-    find_column,
+    BuildCx, Fault, FileStamp, InferStage, LoadModel, Model, ModelError, ModelNeed, NodeKind, NodeSpec, Padding,
+    SpecCx, SpecError, Stage, find_column,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use super::model_faults::{Crash, How, ModelFaults, OnRows, Slow};
 
 /// A model that gives 1, 2, … `n` times the sum of a row's elements.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -30,6 +33,9 @@ pub struct TestModel {
     /// Rows of a batch.
     #[serde(default = "default_batch")]
     batch: usize,
+    /// Whether part batches are computed as they are.
+    #[serde(default)]
+    unpadded: bool,
     /// How it fails, if it does.
     fail: Option<Fail>,
     /// Batches, over all instances, that are computed before it fails.
@@ -37,6 +43,33 @@ pub struct TestModel {
     after: usize,
     /// A batch of more rows is too much for the device's memory.
     max_rows: Option<usize>,
+    /// Rows that end the process.
+    crash: Option<Crash>,
+    /// Rows that never end.
+    hang: Option<OnRows>,
+    /// Rows that take long.
+    slow: Option<Slow>,
+    /// Rows that panic.
+    panic: Option<OnRows>,
+    /// Where it may run.
+    device: Option<Devices>,
+    /// A file that it says it is loaded from; from the pipeline's folder.
+    weights: Option<std::path::PathBuf>,
+    /// What it says that it needs of a device.
+    #[serde(default)]
+    need: Need,
+}
+
+/// What a model says that it needs of a device, in bytes.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct Need {
+    /// For weights.
+    weights: u64,
+    /// For one row.
+    activations_per_row: u64,
+    /// For scratch memory.
+    workspace: u64,
 }
 
 /// How a model fails.
@@ -45,6 +78,8 @@ pub struct TestModel {
 enum Fail {
     /// It cannot be loaded.
     Load,
+    /// It ends its process when it is loaded.
+    LoadCrash,
     /// A batch fails.
     Forward,
     /// A batch panics.
@@ -80,13 +115,25 @@ impl NodeKind for TestModel {
         let column = self.find(cx.input())?;
         let ty = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(self.n)] };
         let spec = NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[column]) };
-        Ok(spec.with_new(&self.output, ty, Role::Result)?.with_detail(format!("sums, {}", self.n)))
+        let Need { weights, activations_per_row, workspace } = self.need;
+        let devices = self.device.clone();
+        let files = self.weights.iter().filter_map(|path| FileStamp::of(&cx.base.join(path))).collect();
+        let need = ModelNeed { weights, activations_per_row, workspace, devices, files };
+        Ok(spec.with_new(&self.output, ty, Role::Result)?.with_detail(format!("sums, {}", self.n)).with_need(need))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let column = self.find(cx.input()).map_err(|error| Fault::permanent(error.to_string()))?;
-        let model = Loader { options: self.clone(), n_computed: Arc::default() };
-        Ok(Stage::Infer(InferStage { model: Arc::new(model), inputs: vec![column], padding: Padding::ToPlan }))
+        let faults = ModelFaults {
+            crash: self.crash.clone(),
+            hang: self.hang.clone(),
+            slow: self.slow.clone(),
+            panic: self.panic.clone(),
+            base: cx.base.to_owned(),
+        };
+        let padding = if self.unpadded { Padding::None } else { Padding::ToPlan };
+        let model = Loader { options: self.clone(), faults, n_computed: Arc::default() };
+        Ok(Stage::Infer(InferStage { model: Arc::new(model), inputs: vec![column], padding }))
     }
 
     fn batch_size(&self) -> Option<usize> {
@@ -97,21 +144,25 @@ impl NodeKind for TestModel {
 #[derive(Debug)]
 struct Loader {
     options: TestModel,
+    faults: ModelFaults,
     n_computed: Arc<AtomicUsize>,
 }
 
 impl LoadModel for Loader {
     fn load(&self) -> Result<Box<dyn Model>, Fault> {
-        if self.options.fail == Some(Fail::Load) {
-            return Err(Fault::permanent("the model fails to load on purpose"));
+        match self.options.fail {
+            Some(Fail::Load) => return Err(Fault::permanent("the model fails to load on purpose")),
+            Some(Fail::LoadCrash) => How::Abort.end("while loading"),
+            _ => {}
         }
-        let (options, n_computed) = (self.options.clone(), self.n_computed.clone());
-        Ok(Box::new(Sums { options, n_computed, alloc: HeapPool::new() }))
+        let (options, faults, n_computed) = (self.options.clone(), self.faults.clone(), self.n_computed.clone());
+        Ok(Box::new(Sums { options, faults, n_computed, alloc: HeapPool::new() }))
     }
 }
 
 struct Sums {
     options: TestModel,
+    faults: ModelFaults,
     n_computed: Arc<AtomicUsize>,
     alloc: HeapPool,
 }
@@ -128,9 +179,10 @@ impl Model for Sums {
                 Some(Fail::Forward) => return Err(ModelError::Failed("it fails on purpose".to_owned())),
                 Some(Fail::OutOfMemory) => return Err(ModelError::OutOfMemory("on purpose".to_owned())),
                 Some(Fail::Panic) => panic!("the model panics on purpose"),
-                Some(Fail::Load) | None => {}
+                Some(Fail::Load | Fail::LoadCrash) | None => {}
             }
         }
+        self.faults.strike(input);
         if self.options.micros > 0 {
             std::thread::sleep(Duration::from_micros(self.options.micros));
         }

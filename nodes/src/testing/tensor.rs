@@ -22,13 +22,17 @@ pub struct MakeTensor {
     /// Rows, by index, whose first element is a NaN; only for `f32`.
     #[serde(default)]
     non_finite: Vec<u64>,
+    /// Whether each row bears its index, by which `infer.test` finds chosen rows: as its first element, or with `u8` as
+    /// its first four, little-endian.
+    #[serde(default)]
+    numbered: bool,
     /// The name of the new column.
     #[serde(default = "default_as", rename = "as")]
     output: String,
 }
 
 /// The type of an element.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Element {
     /// Bytes.
@@ -60,6 +64,11 @@ impl NodeKind for MakeTensor {
     const EXAMPLE: &'static str = "tensors: {kind: transform.test_tensor, with: {shape: [3, 2]}}";
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
+        let least = if self.dtype == Element::U8 { 4 } else { 1 };
+        if self.numbered && self.shape.iter().product::<usize>() < least {
+            let message = format!("a row bears its index in {least} elements, and has fewer");
+            return Err(SpecError::new(message).at(&["shape"]));
+        }
         let shape = self.shape.iter().map(|&dim| Dim::Fixed(dim)).collect();
         let spec = NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[]) };
         spec.with_new(&self.output, ColumnType::Tensor { dtype: self.dtype(), shape }, Role::Result)
@@ -76,10 +85,18 @@ impl RowMap for MakeTensor {
         let n_elements = self.shape.iter().product();
         let mut buffer = out.alloc(self.dtype(), &self.shape);
         match self.dtype {
-            Element::U8 => (0..n_elements).for_each(|at| buffer.bytes_mut()[at] = element(index, at)),
+            Element::U8 => {
+                (0..n_elements).for_each(|at| buffer.bytes_mut()[at] = element(index, at));
+                if self.numbered {
+                    buffer.bytes_mut()[..4].copy_from_slice(&(index as u32).to_le_bytes());
+                }
+            }
             Element::F32 => {
                 let values = buffer.bytes_mut().as_chunks_mut::<4>().0;
                 (0..n_elements).for_each(|at| values[at] = f32::from(element(index, at)).to_ne_bytes());
+                if self.numbered {
+                    values[0] = (index as f32).to_ne_bytes();
+                }
                 if self.non_finite.contains(&index) {
                     values[0] = f32::NAN.to_ne_bytes();
                 }

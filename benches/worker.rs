@@ -1,0 +1,152 @@
+//! What a job costs by a worker process, over the same job by a thread of this process and over a bare exchange of a few
+//! bytes with another process: `cargo bench --features testing --bench worker`.
+//!
+//! The three take turns, so that a busy machine spoils them alike; the medians are told, in microseconds. The model does
+//! nothing with its 4.8 MB but look at the first byte of each row: what is left is the way there and back.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::data::{DType, HeapPool, Tensor};
+use engine::node::{BuildCx, Cancel, SpecCx, Stage};
+use engine::worker::frame::Load;
+use engine::worker::{
+    Conduct, Executor, Fleet, FleetSpec, Job, JobId, Local, ModelSpec, WorkerSpec, WorkerStats, conformance,
+};
+use serde_json::json;
+
+/// 32 pictures of 224×224: 4.8 MB.
+const SHAPE: [usize; 4] = [32, 224, 224, 3];
+const ROUNDS: usize = 2000;
+/// Bytes of a frame, about.
+const FRAME: usize = 200;
+
+#[expect(clippy::print_stdout, reason = "that is what it is for")]
+fn main() {
+    if std::env::args().any(|arg| arg == "pong") {
+        return pong();
+    }
+    let (mut thread, mut process) = (by_thread(), by_process());
+    let mut ping = Ping::start();
+    let pixels = vec![7u8; SHAPE.iter().product()];
+    let input = Tensor::from_slice(process.executor.alloc(), DType::U8, SHAPE.to_vec(), &pixels);
+    let mut times: [Vec<Duration>; 3] = Default::default();
+    for _ in 0..ROUNDS {
+        times[0].push(ping.exchange());
+        times[1].push(compute(&mut thread, &input));
+        times[2].push(compute(&mut process.executor, &input));
+    }
+    let [ping, thread, process] = times.map(median);
+    println!("bare exchange {ping:.1} us, thread {thread:.1} us, worker {process:.1} us");
+    println!(
+        "worker over thread {:.1} us, of which above a bare exchange {:.1} us",
+        process - thread,
+        process - thread - ping
+    );
+}
+
+fn median(mut times: Vec<Duration>) -> f64 {
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e6
+}
+
+fn compute(executor: &mut dyn Executor, input: &Tensor) -> Duration {
+    let start = Instant::now();
+    let job = Job { id: JobId(0), inputs: vec![input.clone()], conduct: Conduct::Shared };
+    executor.submit(job).expect("it is open");
+    let done = executor.completions().recv().expect("a result");
+    let took = start.elapsed();
+    assert_eq!(done.outcome.expect("a result")[0].bytes(), [7u8; SHAPE[0]]);
+    took
+}
+
+fn by_thread() -> Local {
+    let registry = nodes::testing_registry();
+    let with = serde_yaml::from_str("model: first").expect("YAML");
+    let node = registry.get(conformance::KIND).expect("a kind").parse(with).expect("options");
+    let (name, inputs, base) = ("model", &[conformance::input()], Path::new("/"));
+    let spec = node.spec(&SpecCx { name, inputs, input_names: &["tensors"], advice: None, base }).expect("a spec");
+    let alloc = Arc::new(HeapPool::new());
+    let cx = BuildCx { name, inputs, spec: &spec, advice: None, base, alloc, cancel: Cancel::new() };
+    let Ok(Stage::Infer(stage)) = node.build(&cx) else { panic!("no model") };
+    let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool"));
+    Local::start("model", &stage.model, 1, &pool).expect("it loads")
+}
+
+struct Owned {
+    executor: engine::worker::Remote,
+    _fleet: Fleet,
+}
+
+fn by_process() -> Owned {
+    let load = Load {
+        model: 0,
+        node: "model".to_owned(),
+        kind: conformance::KIND.to_owned(),
+        with: json!({"model": "first"}),
+        base: Path::new("/").to_owned(),
+        input: conformance::input(),
+        files: Vec::new(),
+        caps: Vec::new(),
+    };
+    let worker = WorkerSpec {
+        program: env!("CARGO_BIN_EXE_flowgpu-test").into(),
+        device: "cpu",
+        uuid: None,
+        environment: vec![("RAYON_NUM_THREADS", "1".to_owned())],
+        models: vec![0],
+        stats: Arc::new(WorkerStats::new("cpu", vec![0])),
+    };
+    let fleet = Fleet::start(FleetSpec {
+        build: env!("FLOWGPU_BUILD").to_owned(),
+        workers: vec![worker],
+        models: vec![ModelSpec { node_idx: 0, load, row_bytes: vec![Some(1)] }],
+        patience: Duration::from_secs(60),
+        reserve: 1 << 30,
+    });
+    let fleet = fleet.expect("it starts");
+    Owned { executor: fleet.executor(0).expect("it loads"), _fleet: fleet }
+}
+
+/// Another process that sends back what it gets, until the socket is closed.
+struct Ping {
+    socket: UnixStream,
+    child: Child,
+}
+
+impl Ping {
+    fn start() -> Self {
+        let (ours, theirs) = UnixStream::pair().expect("a socket");
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.arg("pong").stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
+        Ping { socket: ours, child: command.spawn().expect("it starts") }
+    }
+
+    fn exchange(&mut self) -> Duration {
+        let mut frame = [0u8; FRAME];
+        let start = Instant::now();
+        self.socket.write_all(&frame).and_then(|()| self.socket.read_exact(&mut frame)).expect("an answer");
+        start.elapsed()
+    }
+}
+
+impl Drop for Ping {
+    fn drop(&mut self) {
+        // It ends with the socket; nothing depends on how.
+        let _ = self.socket.shutdown(Shutdown::Both);
+        let _ = self.child.wait();
+    }
+}
+
+fn pong() {
+    let stdin = std::os::fd::AsFd::as_fd(&std::io::stdin()).try_clone_to_owned().expect("a socket");
+    let mut socket = UnixStream::from(stdin);
+    let mut frame = [0u8; FRAME];
+    while socket.read_exact(&mut frame).and_then(|()| socket.write_all(&frame)).is_ok() {}
+}
