@@ -41,7 +41,7 @@ pub struct CudaDevice {
 impl CudaDevice {
     fn open() -> Result<Self, Fault> {
         check_driver()?;
-        let n_visible = CudaContext::device_count().map_err(|error| cannot_open(error))?;
+        let n_visible = CudaContext::device_count().map_err(cannot_open)?;
         let n_visible = usize::try_from(n_visible).unwrap_or(0);
         if n_visible != 1 {
             let shown = env::var_os(VISIBLE_DEVICES).map_or_else(
@@ -139,7 +139,7 @@ impl Device for CudaDevice {
 fn check_driver() -> Result<(), Fault> {
     let mut version = 0;
     // SAFETY: the driver writes one number through the pointer, and needs no initialisation for this call.
-    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(|error| cannot_open(error))?;
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(cannot_open)?;
     let needed = i32::try_from(sys::CUDA_VERSION).unwrap_or(i32::MAX);
     // Within one major version a driver runs what a newer CUDA was compiled to, but for its PTX: that needs no less.
     if version < needed {

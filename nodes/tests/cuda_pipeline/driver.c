@@ -247,6 +247,9 @@ int cuGetErrorString(int code, const char **text) { return *text = "stand-in", (
 
 // --- memory ----------------------------------------------------------------------------------------------------------
 
+// Memory is taken at the call and given back when its turn on the stream comes. A real pool gives it out again at once to
+// work that stands behind it on the same stream: so a program that runs ahead of its streams needs less there than here.
+
 // Bytes before each block of the device's memory, which begin with its size.
 #define HEADER 256
 
