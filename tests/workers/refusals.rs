@@ -2,10 +2,11 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use engine::worker::frame::PROTOCOL;
 use serde_json::json;
 
 use crate::program::{Done, Folder, done};
-use crate::scene::{Computing, describe, gpu, run_with_gpus, sums, with_gpus};
+use crate::scene::{Computing, describe, gpu, run_with_gpus, sums, uuid, with_gpus};
 
 const CUDA: [&str; 4] = ["run", "p.yaml", "--device", "cuda"];
 
@@ -66,27 +67,54 @@ fn no_worker_for_gpus_is_refused_with_where_it_was_looked_for() {
     check(&done, 2, &["/nowhere/worker", "scripts/cuda-build.sh"]);
 }
 
-#[test]
-fn a_worker_of_another_build_is_refused_with_both_versions() {
-    let folder = sums(10, 8, "");
-    describe(&folder, &[gpu(0, json!({}))]);
-    // A worker that speaks the protocol well enough to say who it is.
-    let script = "#!/usr/bin/env python3
+/// Runs with a worker that says who it is and no more: its build, the UUID of its GPU, how many it sees.
+fn run_with_stranger(folder: &Folder, build: &str, uuid: &str, n_visible: u8) -> Done {
+    describe(folder, &[gpu(0, json!({}))]);
+    let script = format!(
+        "#!/usr/bin/env python3
 import socket, struct
 link = socket.socket(fileno=0)
 def text(value): return bytes([0xd9, len(value)]) + value.encode()
-device = bytes([0x85]) + text('kind') + text('cuda') + text('name') + text('old') + text('uuid') + b'\\xc0' + text('memory') + b'\\xc0' + text('n_visible') + b'\\x01'
-hello = bytes([0x84]) + text('protocol') + b'\\x01' + text('build') + text('0.0.1+old') + text('pid') + b'\\x01' + text('device') + device
-frame = bytes([0x81]) + text('hello') + hello
+def pair(key, value): return text(key) + value
+device = bytes([0x85]) + pair('kind', text('cuda')) + pair('name', text('GPU')) + pair('uuid', text('{uuid}'))
+device += pair('memory', b'\\xc0') + pair('n_visible', bytes([{n_visible}]))
+hello = bytes([0x84]) + pair('protocol', bytes([{PROTOCOL}])) + pair('build', text('{build}'))
+hello += pair('pid', bytes([1])) + pair('device', device)
+frame = bytes([0x81]) + pair('hello', hello)
 link.sendall(struct.pack('<I', len(frame)) + frame)
 link.recv(1)
-";
-    folder.write("worker", script);
+"
+    );
+    folder.write("worker", &script);
     let path = folder.path("worker");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let mut command = with_gpus(&folder, &CUDA);
-    let done = done(command.env("FLOWGPU_WORKER_CUDA", &path).output().expect("the program starts"));
-    check(&done, 2, &["0.0.1+old", concat!(env!("CARGO_PKG_VERSION"), "+"), "another build"]);
+    let mut command = with_gpus(folder, &CUDA);
+    done(command.env("FLOWGPU_WORKER_CUDA", &path).output().expect("the program starts"))
+}
+
+const BUILD: &str = env!("FLOWGPU_BUILD");
+
+#[test]
+fn a_worker_of_another_build_is_refused_with_both_versions() {
+    let folder = sums(10, 8, "");
+    let done = run_with_stranger(&folder, "0.0.1+old", &uuid(0), 1);
+    check(&done, 2, &["0.0.1+old", BUILD, "another build"]);
+    nothing_was_made(&folder);
+}
+
+#[test]
+fn a_worker_on_another_gpu_is_refused() {
+    let folder = sums(10, 8, "");
+    let done = run_with_stranger(&folder, BUILD, &uuid(3), 1);
+    check(&done, 2, &["cuda:0", &uuid(0), &uuid(3)]);
+    nothing_was_made(&folder);
+}
+
+#[test]
+fn a_worker_that_sees_several_gpus_is_refused() {
+    let folder = sums(10, 8, "");
+    let done = run_with_stranger(&folder, BUILD, &uuid(0), 4);
+    check(&done, 2, &["cuda:0", "sees 4 devices"]);
     nothing_was_made(&folder);
 }
 
