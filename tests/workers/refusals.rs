@@ -154,3 +154,18 @@ fn weights_that_change_after_the_plan_are_a_fault_that_names_them() {
     let done = computing.run.end();
     check(&done, 1, &["weights.bin", "has changed"]);
 }
+
+#[test]
+fn a_folder_whose_name_is_no_text_is_for_threads_alone() {
+    use std::os::unix::ffi::OsStrExt;
+    let folder = sums(10, 8, "");
+    let odd = folder.path(".").join(std::ffi::OsStr::from_bytes(b"odd \xff"));
+    std::fs::create_dir(&odd).expect("a folder");
+    std::fs::copy(folder.path("p.yaml"), odd.join("p.yaml")).expect("a copy");
+    for (isolation, code) in [("process", 2), ("thread", 0)] {
+        let mut command = folder.command(crate::program::TESTING, &["run", "--isolation", isolation]);
+        let done = done(command.arg(odd.join("p.yaml")).output().expect("the program starts"));
+        assert_eq!(done.code, code, "{done:?}");
+        assert_eq!(done.stderr.contains("isolation: thread"), code == 2, "{done:?}");
+    }
+}

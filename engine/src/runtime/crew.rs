@@ -160,6 +160,13 @@ fn model_spec(graph: &Graph, node_idx: usize) -> Result<ModelSpec, Fault> {
     let with = serde_json::to_value(&node.with).map_err(|error| {
         Fault::permanent(format!("its options cannot be handed to a worker: {error}")).in_node(&node.name)
     })?;
+    let files = node.spec.need.as_ref().map(|need| need.files.clone()).unwrap_or_default();
+    let paths = files.iter().map(|stamp| stamp.path.as_path()).chain([graph.base.as_path()]);
+    if let Some(path) = paths.into_iter().find(|path| path.to_str().is_none()) {
+        let message = format!("`{}` is not UTF-8, and workers are told of paths as text", path.display());
+        let help = "rename it, or let models run on threads: `isolation: thread`";
+        return Err(Fault::permanent(message).help(help).in_node(&node.name));
+    }
     let load = Load {
         model: 0,
         node: node.name.clone(),
@@ -167,7 +174,7 @@ fn model_spec(graph: &Graph, node_idx: usize) -> Result<ModelSpec, Fault> {
         with,
         base: graph.base.clone(),
         input: node.schemas[0].clone(),
-        files: node.spec.need.as_ref().map(|need| need.files.clone()).unwrap_or_default(),
+        files,
         caps: Vec::new(),
     };
     let row_bytes = node.spec.new_types().iter().map(crate::data::ColumnType::row_bytes).collect();

@@ -23,6 +23,8 @@ const MAX_DEATHS: usize = 5;
 const MAX_CONVICTIONS: usize = 32;
 /// How long a worker may take from its start to its first word.
 const HELLO_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a worker may take to load its models: weights of many gigabytes come from slow places too.
+const LOAD_PATIENCE: Duration = Duration::from_secs(30 * 60);
 /// A batch that takes so many times the median of its shape is taken for hung, if it takes longer than the floor too.
 const HUNG_MEDIANS: u32 = 20;
 /// Pauses before the restarts, by deaths in a row.
@@ -107,6 +109,8 @@ enum Loading {
 struct Worker {
     phase: Phase,
     models: BTreeMap<usize, Loading>,
+    /// Since when the models that it awaits are being loaded, once it serves.
+    loading_since: Instant,
     in_flight: BTreeMap<u64, InFlight>,
     /// Deaths beside other jobs or before any, in a row.
     deaths: usize,
@@ -150,6 +154,7 @@ impl Dispatch {
         let workers = workers.iter().map(|models| Worker {
             phase: Phase::Due(now),
             models: models.iter().map(|&model| (model, Loading::Awaited)).collect(),
+            loading_since: now,
             in_flight: BTreeMap::new(),
             deaths: 0,
             convictions: 0,
@@ -238,6 +243,10 @@ impl Dispatch {
     }
 
     fn hung(&self, worker: usize, now: Instant) -> Option<String> {
+        let is_loading = self.workers[worker].models.values().any(|loading| *loading == Loading::Awaited);
+        if is_loading && now.saturating_duration_since(self.workers[worker].loading_since) > LOAD_PATIENCE {
+            return Some(format!("did not load its models within {} minutes", LOAD_PATIENCE.as_secs() / 60));
+        }
         self.workers[worker].in_flight.values().find_map(|in_flight| {
             let taken = now.saturating_duration_since(in_flight.head_since?);
             let median = self.medians.of(worker, in_flight.model, &in_flight.job.inputs);
@@ -254,8 +263,9 @@ impl Dispatch {
     }
 
     /// A worker has opened its device.
-    pub(super) fn opened(&mut self, worker: usize) {
+    pub(super) fn opened(&mut self, worker: usize, now: Instant) {
         self.workers[worker].phase = Phase::Serving;
+        self.workers[worker].loading_since = now;
     }
 
     /// A worker has loaded a model, and `depth` jobs are worth sending to it.

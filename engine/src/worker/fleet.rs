@@ -306,8 +306,8 @@ impl Shared {
             return self.refuse(worker, &fault);
         }
         spec.stats.set_opened(hello.device);
-        self.change(|state, _| {
-            state.dispatch.opened(worker);
+        self.change(|state, now| {
+            state.dispatch.opened(worker, now);
             let Some(live) = &mut state.processes[worker] else { return };
             for &model in &spec.models {
                 let node_idx = self.spec.models[model].node_idx;

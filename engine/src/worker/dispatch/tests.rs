@@ -31,7 +31,7 @@ impl Scene {
     fn come_up(&mut self, worker: usize) {
         assert!(self.started.contains(&worker), "{worker} was started");
         self.started.retain(|other| *other != worker);
-        self.dispatch.opened(worker);
+        self.dispatch.opened(worker, self.now);
         [0, 1].into_iter().for_each(|model| self.dispatch.ready(worker, model, 2, self.now));
         self.obey();
     }
@@ -186,6 +186,19 @@ fn a_hung_worker_is_killed_and_its_job_is_a_suspect() {
     assert_eq!(scene.killed, [0]);
     scene.relapse(0);
     assert_eq!(scene.n_running(0), 1);
+}
+
+#[test]
+fn a_worker_that_never_has_its_models_is_killed() {
+    let mut scene = Scene::new(2);
+    scene.die(0);
+    scene.tick(0);
+    scene.dispatch.opened(0, scene.now);
+    scene.dispatch.ready(0, 0, 2, scene.now);
+    scene.tick(29 * 60_000);
+    assert!(scene.killed.is_empty());
+    scene.tick(2 * 60_000);
+    assert_eq!(scene.killed, [0]);
 }
 
 #[test]
