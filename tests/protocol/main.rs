@@ -7,6 +7,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use engine::data::{ColumnType, DType, Dim, Field, Role, Schema, SharedAt};
 use engine::node::{FaultKind, SpanStage};
@@ -246,11 +248,20 @@ fn no_further_process_inherits_the_link_and_the_pool_has_the_threads_that_the_pa
             assert_ne!(flags & 0o2_000_000, 0, "{descriptor:?} is not closed on exec");
         }
     }
-    let names = fs::read_dir(process.join("task")).expect("threads").map(|thread| {
-        fs::read_to_string(thread.expect("a thread").path().join("comm")).expect("a name").trim().to_owned()
-    });
-    let names: Vec<_> = names.collect();
-    assert_eq!(names.iter().filter(|name| name.starts_with("model/")).count(), 3, "{names:?}");
+    let names = || -> Vec<String> {
+        let name = |thread: std::io::Result<fs::DirEntry>| {
+            fs::read_to_string(thread.expect("a thread").path().join("comm")).expect("a name").trim().to_owned()
+        };
+        fs::read_dir(process.join("task")).expect("threads").map(name).collect()
+    };
+    // The one that reads, the pool's, the model's. A thread takes its name when it first runs.
+    let is_named = |names: &[String]| names.iter().filter(|name| name.starts_with("model/")).count() == 3;
+    let start = Instant::now();
+    while !is_named(&names()) && start.elapsed() < Duration::from_secs(60) {
+        thread::yield_now();
+    }
+    let names = names();
+    assert!(is_named(&names) && names.len() == 5, "{names:?}");
     assert!(names.iter().any(|name| name == "sums"), "a model's thread has its node's name: {names:?}");
 }
 
