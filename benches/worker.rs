@@ -15,10 +15,7 @@ use std::time::{Duration, Instant};
 
 use engine::data::{DType, HeapPool, Tensor};
 use engine::node::{BuildCx, Cancel, SpecCx, Stage};
-use engine::worker::frame::Load;
-use engine::worker::{
-    Conduct, Executor, Fleet, FleetSpec, Job, JobId, Local, ModelSpec, WorkerSpec, WorkerStats, conformance,
-};
+use engine::worker::{Conduct, Executor, Fleet, Job, JobId, Local, conformance};
 use serde_json::json;
 
 /// 32 pictures of 224×224: 4.8 MB.
@@ -85,32 +82,9 @@ struct Owned {
 }
 
 fn by_process() -> Owned {
-    let load = Load {
-        model: 0,
-        node: "model".to_owned(),
-        kind: conformance::KIND.to_owned(),
-        with: json!({"model": "first"}),
-        base: Path::new("/").to_owned(),
-        input: conformance::input(),
-        files: Vec::new(),
-        caps: Vec::new(),
-    };
-    let worker = WorkerSpec {
-        program: env!("CARGO_BIN_EXE_flowgpu-test").into(),
-        device: "cpu",
-        uuid: None,
-        environment: vec![("RAYON_NUM_THREADS", "1".to_owned())],
-        models: vec![0],
-        stats: Arc::new(WorkerStats::new("cpu", vec![0])),
-    };
-    let fleet = Fleet::start(FleetSpec {
-        build: env!("FLOWGPU_BUILD").to_owned(),
-        workers: vec![worker],
-        models: vec![ModelSpec { node_idx: 0, load, row_bytes: vec![Some(1)] }],
-        patience: Duration::from_secs(60),
-        reserve: 1 << 30,
-    });
-    let fleet = fleet.expect("it starts");
+    let program = Path::new(env!("CARGO_BIN_EXE_flowgpu-test"));
+    let with = json!({"model": "first"});
+    let fleet = conformance::fleet(program, env!("FLOWGPU_BUILD"), conformance::KIND, with, 1).expect("it starts");
     Owned { executor: fleet.executor(0).expect("it loads"), _fleet: fleet }
 }
 

@@ -201,11 +201,8 @@ fn a_worker_that_cannot_live_ends_the_run_with_its_last_words() {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a file of one's own");
     let gpu = json!({"uuid": "GPU-00000000-0000-0000-0000-000000000000", "name": "Stand-in", "memory": 8u64 << 30});
     folder.write("gpus.json", &json!({"driver": "580.159", "gpus": [gpu]}).to_string());
-    let built = Path::new(TESTING).parent().expect("a folder");
-    let library = ["", "deps"].map(|place| built.join(place).join("libflowgpu_standin_nvml.so"));
-    let library = library.iter().find(|library| library.exists()).expect("it is built with the workspace");
     let mut command = folder.command(TESTING, &["run", "p.yaml", "--device", "cuda", "--report", "r.json"]);
-    command.env("FLOWGPU_NVML", library).env("FLOWGPU_STANDIN", folder.path("gpus.json"));
+    command.env("FLOWGPU_NVML", flowgpu_standin_nvml::library()).env("FLOWGPU_STANDIN", folder.path("gpus.json"));
     command.env("FLOWGPU_WORKER_CUDA", program).env_remove("CUDA_VISIBLE_DEVICES");
     let done = done(command.output().expect("the program starts"));
     assert_eq!(done.code, 1, "{done:?}");

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use flowgpu_standin_nvml::library;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
@@ -33,15 +34,6 @@ impl Done {
         assert_eq!((self.code, &*self.stderr), (0, ""), "{}", self.stdout);
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in {}", self.stdout))
     }
-}
-
-/// The stand-in for the driver's library. Cargo builds it into the folder of the tests' own programs, because the root
-/// package depends on it for its tests.
-fn library() -> PathBuf {
-    let test = std::env::current_exe().expect("the test's own program");
-    let path = test.parent().expect("its folder").join("libflowgpu_standin_nvml.so");
-    assert!(path.is_file(), "`{}` is not there: build with `cargo test --workspace`", path.display());
-    path
 }
 
 /// A GPU of 24 GiB, number `at` of its machine. UUIDs differ in their first digits.

@@ -1,16 +1,11 @@
 //! The suite that every executor passes, against models in worker processes.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 use engine::data::{Alloc, DType, Tensor};
 use engine::node::Fault;
-use engine::worker::frame::Load;
-use engine::worker::{
-    Conduct, Done, Executor, Fleet, FleetSpec, Job, JobId, ModelSpec, Remote, WorkerSpec, WorkerStats, conformance,
-};
+use engine::worker::{Conduct, Done, Executor, Fleet, Job, JobId, Remote, conformance};
 use serde_json::{Value as Json, json};
 
 use crate::program::{TESTING, wait_for};
@@ -44,31 +39,7 @@ impl Executor for Owned {
 }
 
 fn start(kind: &str, with: Json, instances: usize) -> Result<Owned, Fault> {
-    let load = Load {
-        model: 0,
-        node: "model".to_owned(),
-        kind: kind.to_owned(),
-        with,
-        base: Path::new("/").to_owned(),
-        input: conformance::input(),
-        files: Vec::new(),
-        caps: Vec::new(),
-    };
-    let worker = || WorkerSpec {
-        program: TESTING.into(),
-        device: "cpu",
-        uuid: None,
-        environment: vec![("RAYON_NUM_THREADS", "1".to_owned())],
-        models: vec![0],
-        stats: Arc::new(WorkerStats::new("cpu", vec![0])),
-    };
-    let fleet = Fleet::start(FleetSpec {
-        build: env!("FLOWGPU_BUILD").to_owned(),
-        workers: (0..instances).map(|_| worker()).collect(),
-        models: vec![ModelSpec { node_idx: 0, load, row_bytes: vec![None] }],
-        patience: Duration::from_secs(60),
-        reserve: 1 << 30,
-    })?;
+    let fleet = conformance::fleet(Path::new(TESTING), env!("FLOWGPU_BUILD"), kind, with, instances)?;
     let owned = Owned { executor: fleet.executor(0)?, _fleet: fleet };
     // A job waits behind another one in the same worker, so those that must not wait are sent when all workers are there.
     wait_for("all workers", || (owned.capacity() >= 2 * instances).then_some(()));

@@ -3,20 +3,11 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
 use crate::program::{Done, Folder, ROOT, TESTING, Under, done, wait_for};
-
-/// The library that answers for NVML, where cargo puts it.
-pub fn nvml() -> PathBuf {
-    let test = std::env::current_exe().expect("this test");
-    let library = test.parent().expect("a folder").join("libflowgpu_standin_nvml.so");
-    assert!(library.exists(), "`{}` is built with the workspace", library.display());
-    library
-}
 
 /// The UUID of stand-in number `index`.
 pub fn uuid(index: usize) -> String {
@@ -40,7 +31,7 @@ pub fn describe(folder: &Folder, gpus: &[Json]) {
 pub fn with_gpus(folder: &Folder, args: &[&str]) -> Command {
     let mut command = folder.command(TESTING, args);
     command
-        .env("FLOWGPU_NVML", nvml())
+        .env("FLOWGPU_NVML", flowgpu_standin_nvml::library())
         .env("FLOWGPU_STANDIN", folder.path("gpus.json"))
         .env("FLOWGPU_WORKER_CUDA", TESTING)
         .env_remove("CUDA_VISIBLE_DEVICES")

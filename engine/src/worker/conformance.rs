@@ -6,11 +6,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Conduct, Done, Executor, Job, JobError, JobId};
+use super::frame::Load;
+use super::{Conduct, Done, Executor, Fleet, FleetSpec, Job, JobError, JobId, ModelSpec, WorkerSpec, WorkerStats};
 use crate::data::{ColumnType, DType, Dim, Field, HeapPool, Role, Schema, Tensor};
 use crate::node::{Fault, ModelError};
 
@@ -27,6 +29,39 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 pub fn input() -> Schema {
     let ty = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(4)] };
     Schema { fields: vec![Field::new("tensor", ty, Role::Result)], batch: None }
+}
+
+/// The workers of one of the suite's models: `n_workers` processes of `program`, of the build `build`, each with one thread
+/// for arithmetic.
+///
+/// # Errors
+/// As [`Fleet::start`].
+pub fn fleet(program: &Path, build: &str, kind: &str, with: Value, n_workers: usize) -> Result<Fleet, Fault> {
+    let load = Load {
+        model: 0,
+        node: "model".to_owned(),
+        kind: kind.to_owned(),
+        with,
+        base: Path::new("/").to_owned(),
+        input: input(),
+        files: Vec::new(),
+        caps: Vec::new(),
+    };
+    let worker = || WorkerSpec {
+        program: program.to_owned(),
+        device: "cpu",
+        uuid: None,
+        environment: vec![("RAYON_NUM_THREADS", "1".to_owned())],
+        models: vec![0],
+        stats: Arc::new(WorkerStats::new("cpu", vec![0])),
+    };
+    Fleet::start(FleetSpec {
+        build: build.to_owned(),
+        workers: (0..n_workers).map(|_| worker()).collect(),
+        models: vec![ModelSpec { node_idx: 0, load, row_bytes: vec![None] }],
+        patience: 2 * PATIENCE,
+        reserve: 1 << 30,
+    })
 }
 
 /// Runs the whole suite; `folder` is an empty one for its files. An executor whose models share a process gives one

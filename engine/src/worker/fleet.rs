@@ -7,7 +7,7 @@
 mod spec;
 mod supervisor;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -185,7 +185,9 @@ impl Shared {
     }
 
     fn apply(&self, state: &mut State) {
-        for command in state.dispatch.take_commands() {
+        // Carrying one out may bring others: there was no memory for a job, and so it is finished.
+        let mut commands = VecDeque::from(state.dispatch.take_commands());
+        while let Some(command) = commands.pop_front() {
             match command {
                 Command::Start { worker } => state.due.push(worker),
                 Command::Run { worker, model, number, inputs } => self.run(state, worker, model, number, inputs),
@@ -201,6 +203,7 @@ impl Shared {
                     self.settled.notify_all();
                 }
             }
+            commands.extend(state.dispatch.take_commands());
         }
         for (worker, spec) in self.spec.workers.iter().enumerate() {
             spec.stats.set_state(match state.dispatch.phase(worker) {
@@ -243,7 +246,6 @@ impl Shared {
         let Some(output) = state.outputs[worker].try_alloc(len) else {
             let error = ModelError::Failed(format!("there is no shared memory for {len} bytes of outputs"));
             let outcome = Outcome { result: Err(JobError::Model(error)), micros: 0, spans: Vec::new(), cap: None };
-            // What follows from that is among the commands of the next round.
             return state.dispatch.finished(worker, number, outcome, Instant::now());
         };
         let at = output.shared().expect("an arena's memory is shared");

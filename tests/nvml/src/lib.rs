@@ -7,3 +7,17 @@
 pub mod description;
 mod machine;
 mod symbols;
+
+use std::path::PathBuf;
+
+/// Where the library is, for the test that calls this: Cargo builds it into the folder of the tests' own programs, because
+/// the root package depends on it for its tests.
+///
+/// # Panics
+/// If it was not built.
+pub fn library() -> PathBuf {
+    let test = std::env::current_exe().expect("the test's own program");
+    let path = test.parent().expect("its folder").join("libflowgpu_standin_nvml.so");
+    assert!(path.is_file(), "`{}` is not there: build with `cargo test --workspace`", path.display());
+    path
+}
