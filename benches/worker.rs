@@ -70,7 +70,17 @@ fn by_thread() -> Local {
     let (name, inputs, base) = ("model", &[conformance::input()], Path::new("/"));
     let spec = node.spec(&SpecCx { name, inputs, input_names: &["tensors"], advice: None, base }).expect("a spec");
     let alloc = Arc::new(HeapPool::new());
-    let cx = BuildCx { name, inputs, spec: &spec, advice: None, base, alloc, cancel: Cancel::new() };
+    let cx = BuildCx {
+        name,
+        inputs,
+        spec: &spec,
+        advice: None,
+        base,
+        alloc,
+        cancel: Cancel::new(),
+        shard: None,
+        is_resumed: false,
+    };
     let Ok(Stage::Infer(stage)) = node.build(&cx) else { panic!("no model") };
     let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool"));
     Local::start("model", &stage.model, 1, &pool).expect("it loads")

@@ -5,11 +5,13 @@
 //!
 //! The engine knows no image, model or file format: those live in the `nodes` crate and come in through the traits of
 //! [`node`]. Inside the engine each module imports only those listed before it:
-//! `data`, `node`, `config`, `graph`, `schedule`, `worker`, `runtime`.
+//! `data`, `node`, `durable`, `config`, `graph`, `schedule`, `worker`, `journal`, `runtime`.
 
 pub mod config;
 pub mod data;
+pub mod durable;
 pub mod graph;
+pub mod journal;
 pub mod node;
 pub mod runtime;
 pub mod schedule;

@@ -43,6 +43,7 @@ fn default_size() -> NonZeroUsize {
 
 impl NodeKind for Pack {
     const NAME: &'static str = "batch";
+    const INCIDENTAL: &'static [&'static str] = &["size", "max_wait"];
     const EXAMPLE: &'static str = "batches: {kind: batch, with: {size: 64}}";
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {

@@ -3,7 +3,8 @@
 use crate::source::Source;
 
 /// The engine's modules; each may name only itself and those before it.
-pub const ENGINE_ORDER: [&str; 7] = ["data", "node", "config", "graph", "schedule", "worker", "runtime"];
+pub const ENGINE_ORDER: [&str; 9] =
+    ["data", "node", "durable", "config", "graph", "schedule", "worker", "journal", "runtime"];
 
 /// The only files in which `unsafe` may stand. Each is named in ARCHITECTURE.md.
 pub const UNSAFE_FILES: [&str; 9] = [

@@ -15,7 +15,17 @@ fn model(kind: &str, with: Value) -> Arc<dyn LoadModel> {
     let (name, inputs, base) = ("model", &[conformance::input()], Path::new("/"));
     let spec = node.spec(&SpecCx { name, inputs, input_names: &["tensors"], advice: None, base }).unwrap();
     let alloc = Arc::new(HeapPool::new());
-    let cx = BuildCx { name, inputs, spec: &spec, advice: None, base, alloc, cancel: Cancel::new() };
+    let cx = BuildCx {
+        name,
+        inputs,
+        spec: &spec,
+        advice: None,
+        base,
+        alloc,
+        cancel: Cancel::new(),
+        shard: None,
+        is_resumed: false,
+    };
     match node.build(&cx).unwrap() {
         Stage::Infer(stage) => stage.model,
         stage => panic!("{stage:?} is no model"),

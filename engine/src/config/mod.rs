@@ -35,7 +35,7 @@ pub use mistake::Mistake;
 pub use mistakes::{Look, Mistakes};
 pub use nearest::{list, nearest};
 pub use node_decl::{Input, NodeDecl, OnError, Port};
-pub use run_options::{Isolation, PlacementPolicy, RunOptions, Threads};
+pub use run_options::{Isolation, Journaling, OnChange, PlacementPolicy, RunOptions, Threads};
 pub use scalar::{Duration, Fraction, Limit, ScalarError, Size, WorkersPerDevice};
 pub use source::{Location, Source};
 pub use span::{Span, Spanned};

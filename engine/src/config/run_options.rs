@@ -41,6 +41,46 @@ pub struct RunOptions {
     pub job_timeout: Option<Duration>,
     /// A file for a trace of the run in Chrome's form, which Perfetto shows too.
     pub trace: Option<String>,
+    /// Whether progress is noted on disk, so that the same command goes on where it was stopped. Default: on, except where
+    /// an output is standard output, a pipe or a device.
+    pub journal: Option<Journaling>,
+    /// The folder for the run's state, by default `.flowgpu/<name>` beside the pipeline file.
+    pub state: Option<String>,
+    /// How much work a crash may cost: progress is made durable that often at least. Default: 1s.
+    pub commit_every: Option<Duration>,
+    /// What becomes of rows that are done if their files have changed since, when a run goes on. Default: `keep`.
+    pub on_change: Option<OnChange>,
+    /// How long a run that is asked to stop may take to finish what is in flight. Default: 20s.
+    pub grace: Option<Duration>,
+    /// A file that asks the run to stop as soon as it exists, as a notice of the machine's end does.
+    pub drain_file: Option<String>,
+    /// How long a node may be without progress before it is named. Default: 5m.
+    pub stall: Option<Duration>,
+}
+
+/// Whether progress is noted on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Journaling {
+    /// A stopped run goes on.
+    #[default]
+    On,
+    /// Every run begins anew.
+    Off,
+}
+
+/// What becomes of rows that are done if their files have changed since. Files that are not done yet are read as they
+/// are; new ones come after the old ones; of those that are gone, rows that are done stay, the others are rejected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum OnChange {
+    /// They stay as they were made, and the end of the run says how many there are.
+    #[default]
+    Keep,
+    /// The run goes back to before the first of them, and on from there.
+    Reprocess,
+    /// The run does not go on. New files and files that are gone keep it from that too.
+    Fail,
 }
 
 /// How models share several GPUs.
@@ -104,6 +144,13 @@ impl RunOptions {
             workers_per_device: given.workers_per_device.or(self.workers_per_device),
             job_timeout: given.job_timeout.or(self.job_timeout),
             trace: given.trace.or(self.trace),
+            journal: given.journal.or(self.journal),
+            state: given.state.or(self.state),
+            commit_every: given.commit_every.or(self.commit_every),
+            on_change: given.on_change.or(self.on_change),
+            grace: given.grace.or(self.grace),
+            drain_file: given.drain_file.or(self.drain_file),
+            stall: given.stall.or(self.stall),
         }
     }
 }

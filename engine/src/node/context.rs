@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Advice, Cancel, NodeSpec};
+use super::{Advice, Cancel, NodeSpec, Shard};
 use crate::data::{Alloc, Schema};
 
 /// What a kind knows when it says what it will do. No data are read and no device is opened at this stage.
@@ -51,6 +51,10 @@ pub struct BuildCx<'a> {
     pub alloc: Arc<dyn Alloc>,
     /// The run's wish to end, for work that can take long.
     pub cancel: Cancel,
+    /// The part of the run that this is, if it is one.
+    pub shard: Option<Shard>,
+    /// Whether an earlier run is gone on with: then a source may have lost its items, which were read before.
+    pub is_resumed: bool,
 }
 
 impl BuildCx<'_> {
@@ -60,6 +64,11 @@ impl BuildCx<'_> {
     /// If there is none: the graph gives every node but sources an input.
     pub fn input(&self) -> &Schema {
         &self.inputs[0]
+    }
+
+    /// What the output that is written as `path` is called in this run: each shard has outputs of its own.
+    pub fn output(&self, path: &str) -> String {
+        self.shard.map_or_else(|| path.to_owned(), |shard| shard.name(path))
     }
 
     /// `path` from the pipeline file's folder.

@@ -76,6 +76,8 @@ impl Harness {
             base: &self.base,
             alloc: Arc::new(HeapPool::new()),
             cancel: self.cancel.clone(),
+            shard: None,
+            is_resumed: false,
         })
     }
 
@@ -135,7 +137,7 @@ impl Harness {
             let item = &items[item_idx];
             out.text(0, item.id.as_ref().unwrap_or(&item.uri));
             out.text(1, &item.uri);
-            source.fetch.fetch(item_idx as u64, item, out)
+            source.fetch.fetch(item_idx as u64, item, out).map(drop)
         })
     }
 

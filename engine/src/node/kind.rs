@@ -76,6 +76,12 @@ pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'stati
     /// A node of this kind as one would write it, in YAML, for the manual.
     const EXAMPLE: &'static str;
 
+    /// Raised when the same input begins to give other results: runs that were begun with another one are not gone on
+    /// with.
+    const REVISION: u32 = 1;
+    /// The options that decide how fast or where results are made, and not what they are.
+    const INCIDENTAL: &'static [&'static str] = &[];
+
     /// What the node makes of its inputs' columns. Pure, except that it may read what `with` names beside the data:
     /// a model's header, a file of labels.
     ///

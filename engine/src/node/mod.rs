@@ -16,6 +16,7 @@ mod model;
 mod need;
 mod path;
 mod registry;
+mod shard;
 mod spec;
 mod stage;
 
@@ -29,7 +30,9 @@ pub use model::{Computed, LoadModel, Model, ModelError, Pending, Span, SpanStage
 pub use need::{FileStamp, ModelNeed};
 pub use path::normalised;
 pub use registry::{Kind, KindRef, Node, Registry};
+pub use shard::Shard;
 pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};
 pub use stage::{
-    Count, Fetch, Fold, InferStage, Item, List, Padding, Published, RowMap, Sink, SinkPos, SourceStage, Stage,
+    Count, Durable, Fetch, Fold, InferStage, Item, List, Padding, Place, RowMap, Sealed, Sink, SinkPos, SourceStage,
+    Stage, Stamp,
 };

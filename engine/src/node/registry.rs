@@ -65,6 +65,8 @@ pub struct Kind {
     role: Role,
     schema: Value,
     example: &'static str,
+    revision: u32,
+    incidental: &'static [&'static str],
     parse: Parse,
 }
 
@@ -81,6 +83,8 @@ impl Kind {
             role: Role::of(K::NAME).expect("a kind's name begins with its role"),
             schema: schema.to_value(),
             example: K::EXAMPLE,
+            revision: K::REVISION,
+            incidental: K::INCIDENTAL,
             parse: |with| match serde_yaml::with::singleton_map_recursive::deserialize::<K, _>(with) {
                 Ok(node) => Ok(Box::new(node)),
                 Err(error) => Err(error.to_string()),
@@ -106,6 +110,16 @@ impl Kind {
     /// A node of this kind as one would write it.
     pub fn example(&self) -> &'static str {
         self.example
+    }
+
+    /// See [`NodeKind::REVISION`].
+    pub fn revision(&self) -> u32 {
+        self.revision
+    }
+
+    /// See [`NodeKind::INCIDENTAL`].
+    pub fn incidental(&self) -> &'static [&'static str] {
+        self.incidental
     }
 
     /// A node from its options, which were checked against the schema.

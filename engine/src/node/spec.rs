@@ -1,6 +1,6 @@
 //! What a node makes of its inputs' columns, and the mistakes found on the way.
 
-use super::ModelNeed;
+use super::{FileStamp, ModelNeed};
 use crate::data::{ColumnType, Field, Role, Schema};
 
 /// Where an output column comes from.
@@ -37,6 +37,8 @@ pub struct NodeSpec {
     pub detail: String,
     /// What its model needs of a device, if it runs one.
     pub need: Option<ModelNeed>,
+    /// Other files that it reads beside the data and that decide its results, such as labels.
+    pub files: Vec<FileStamp>,
 }
 
 impl NodeSpec {

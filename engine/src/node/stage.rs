@@ -34,7 +34,8 @@ pub struct Item {
     pub uri: String,
     /// Its id, where that is another.
     pub id: Option<String>,
-    /// Where to fetch it: what the source needs, such as a path.
+    /// Where to fetch it: what the source needs, such as a path. It has to mean the same in a later run, which may be
+    /// started from another folder.
     pub locator: OsString,
     /// Bytes it is expected to have, 0 if unknown.
     pub size_hint: u64,
@@ -53,6 +54,11 @@ pub trait List: Send {
     /// # Errors
     /// As [`List::next_items`].
     fn seek(&mut self, index: u64) -> Result<(), Fault>;
+
+    /// Whether item `index` is the same in every run, so that a run that goes on needs no record of what was listed.
+    fn is_fixed(&self) -> bool {
+        false
+    }
 }
 
 /// Reads the content of listed items, on many threads.
@@ -61,7 +67,21 @@ pub trait Fetch: Send + Sync {
     ///
     /// # Errors
     /// Why this item cannot be read.
-    fn fetch(&self, index: u64, item: &Item, out: &mut RowMut<'_>) -> Result<(), Reject>;
+    fn fetch(&self, index: u64, item: &Item, out: &mut RowMut<'_>) -> Result<Stamp, Reject>;
+
+    /// The item as it is now, without reading it: what [`Fetch::fetch`] would give. [`Stamp::NONE`] if it is not there.
+    fn stamp(&self, _item: &Item) -> Stamp {
+        Stamp::NONE
+    }
+}
+
+/// What an item was when it was read: another one says that it has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp(pub u32);
+
+impl Stamp {
+    /// Of what does not change, or is not there.
+    pub const NONE: Stamp = Stamp(0);
 }
 
 /// Finds out how many items there are, beside the run; `None` if it was cancelled or cannot be known.
@@ -136,20 +156,39 @@ pub struct SinkPos {
     pub rows: u64,
     /// Bytes written.
     pub bytes: u64,
+    /// What else the sink has to know, such as the parts that it has closed; nothing for most.
+    #[serde(default, skip_serializing_if = "serde_json::Value::is_null")]
+    pub more: serde_json::Value,
 }
 
-/// An output as it lies on disk.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Published {
+/// Makes durable what a sink has written up to a cut. It may take a while, and is called on another thread; it is not
+/// called if a later cut's is, which covers the earlier ones.
+pub type Durable = Box<dyn FnOnce() -> Result<(), Fault> + Send>;
+
+/// An output that is complete and durable, but for its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sealed {
     /// Where: a path as the user wrote it, or `-` for standard output.
     pub path: String,
     /// Rows in it.
     pub rows: u64,
     /// Bytes in it.
     pub bytes: u64,
+    /// Whether it is to be renamed.
+    pub place: Place,
 }
 
-/// Takes rows out, on one thread, in order. Nothing has its final name before `publish`.
+/// What an output is written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Place {
+    /// A file: it has a temporary name until it is published.
+    File,
+    /// Standard output, a pipe, a device: what is written is out.
+    Stream,
+}
+
+/// Takes rows out, on one thread, in order. Nothing has its final name before it is sealed.
 pub trait Sink: Send {
     /// Writes rows.
     ///
@@ -157,23 +196,25 @@ pub trait Sink: Send {
     /// A full disk and the like.
     fn write(&mut self, batch: &Batch) -> Result<(), Fault>;
 
-    /// Makes durable all that was written. `upto` says that every row before it was written or rejected.
-    ///
-    /// # Errors
-    /// As [`Sink::write`]; a failed fsync is one.
-    fn sync(&mut self, upto: RowPos) -> Result<SinkPos, Fault>;
-
-    /// Goes back to `at`, dropping what was written after it.
-    ///
-    /// # Errors
-    /// If what is there is not what was written.
-    fn resume(&mut self, at: &SinkPos) -> Result<(), Fault>;
-
-    /// Gives the output its final name.
+    /// Where the sink stands, so that it can be gone on with from here by [`Sink::resume`], and how to make it durable.
+    /// Called now and then, between rows; every row before `upto` was written or rejected. A sink whose output cannot be
+    /// cut back (on an object store) closes a part here.
     ///
     /// # Errors
     /// As [`Sink::write`].
-    fn publish(self: Box<Self>) -> Result<Vec<Published>, Fault>;
+    fn cut(&mut self, upto: RowPos) -> Result<(SinkPos, Durable), Fault>;
+
+    /// Goes back to `at`, dropping what was written after it: about how many rows that is.
+    ///
+    /// # Errors
+    /// If what is there is not what was written.
+    fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault>;
+
+    /// Makes the output complete and durable. It is given its name afterwards, together with the other outputs.
+    ///
+    /// # Errors
+    /// As [`Sink::write`]; a failed fsync is one.
+    fn seal(self: Box<Self>) -> Result<Vec<Sealed>, Fault>;
 
     /// Where the unfinished output lies, for the last line of an interrupted run; `None` if nowhere (standard output).
     fn unfinished(&self) -> Option<PathBuf>;

@@ -92,8 +92,9 @@ fn publish(graph: &Graph, shared: &Shared, sunk: Vec<Sunk>) -> Result<(Vec<Outpu
     let mut outputs = Vec::new();
     for Sunk { node_idx, sink, .. } in sunk {
         let node = graph.nodes[node_idx].name.clone();
-        let published = sink.publish().map_err(|fault| fault.in_node(&node))?;
-        outputs.extend(published.into_iter().map(|output| OutputReport {
+        let sealed = sink.seal().map_err(|fault| fault.in_node(&node))?;
+        crate::durable::publish(&graph.base, &sealed)?;
+        outputs.extend(sealed.into_iter().map(|output| OutputReport {
             node: node.clone(),
             path: output.path,
             rows: output.rows,

@@ -157,6 +157,8 @@ fn build(graph: &Graph, node_idx: usize, alloc: &Arc<dyn Alloc>, cancel: &Cancel
         base: &graph.base,
         alloc: alloc.clone(),
         cancel: cancel.clone(),
+        shard: None,
+        is_resumed: false,
     };
     node.node.build(&cx).map_err(|fault| fault.in_node(&node.name))
 }

@@ -53,7 +53,7 @@ impl Sinking {
         }
         self.me.shared.rejects.advance(self.number, RowPos::END, Vec::new(), &self.me.shared.stats)?;
         let start = Instant::now();
-        self.sink.sync(seen)?;
+        self.sink.cut(seen)?.1()?;
         self.me.worked(start);
         Ok(())
     }

@@ -114,7 +114,7 @@ impl Task for FetchTask {
             let (pos, item, id) = row(row_idx);
             out.text(0, id);
             out.text(1, &item.uri);
-            self.fetch.fetch(pos.index, item, out)
+            self.fetch.fetch(pos.index, item, out).map(drop)
         });
         let rejects = mapped.rejects.into_iter().map(|(row_idx, reject)| {
             let (pos, item, id) = row(row_idx);

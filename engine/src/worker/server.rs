@@ -195,8 +195,17 @@ impl Worker {
         let spec = node.spec(&SpecCx { name, inputs, input_names: &["input"], advice: None, base });
         let spec = spec.map_err(|error| Fault::permanent(error.message))?;
         let alloc = Arc::new(HeapPool::new());
-        let stage =
-            node.build(&BuildCx { name, inputs, spec: &spec, advice: None, base, alloc, cancel: Cancel::new() })?;
+        let stage = node.build(&BuildCx {
+            name,
+            inputs,
+            spec: &spec,
+            advice: None,
+            base,
+            alloc,
+            cancel: Cancel::new(),
+            shard: None,
+            is_resumed: false,
+        })?;
         let Stage::Infer(stage) = stage else {
             return Err(Fault::permanent(format!("`{}` is no kind that runs a model", load.kind)));
         };

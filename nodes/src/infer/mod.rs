@@ -155,6 +155,7 @@ fn is_image(ty: &ColumnType) -> bool {
 
 impl NodeKind for Infer {
     const NAME: &'static str = "infer";
+    const INCIDENTAL: &'static [&'static str] = &["batch", "device"];
     const EXAMPLE: &'static str = "scores: {kind: infer, with: {model: models/efficientnet_lite0}}";
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {

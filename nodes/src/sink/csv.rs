@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use csv::{Terminator, Writer, WriterBuilder};
 use engine::data::{Batch, Column, RowPos};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Durable, Fault, NodeKind, NodeSpec, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::columns::chosen;
 use super::json::write_value;
 use super::jsonl::final_paths;
-use super::partial::Partial;
+use super::lines::resume_lines;
+use engine::durable::Partial;
 
 /// Writes comma-separated values with a header line.
 ///
@@ -51,7 +52,8 @@ impl NodeKind for Csv {
         let columns = chosen(cx.input(), self.columns.as_deref());
         let columns = columns.map_err(|error| Fault::permanent(error.to_string()))?;
         let names = columns.iter().map(|&column| cx.input().fields[column].name.to_string()).collect();
-        let out = Partial::open(&self.path, &cx.resolve(&self.path))?;
+        let path = cx.output(&self.path);
+        let out = Partial::open(&path, &cx.resolve(&path))?;
         Ok(Stage::Sink(Box::new(CsvSink { columns, names, out, n_rows: 0, cell: Vec::new() })))
     }
 
@@ -108,18 +110,19 @@ impl Sink for CsvSink {
         self.out.end_batch()
     }
 
-    fn sync(&mut self, _upto: RowPos) -> Result<SinkPos, Fault> {
-        Ok(SinkPos { bytes: self.out.sync()?, rows: self.n_rows })
+    fn cut(&mut self, _upto: RowPos) -> Result<(SinkPos, Durable), Fault> {
+        let (bytes, durable) = self.out.cut()?;
+        Ok((SinkPos { bytes, rows: self.n_rows, ..SinkPos::default() }, durable))
     }
 
-    fn resume(&mut self, at: &SinkPos) -> Result<(), Fault> {
+    fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {
         self.n_rows = at.rows;
-        self.out.resume(at.bytes)
+        resume_lines(&mut self.out, at.bytes)
     }
 
-    fn publish(mut self: Box<Self>) -> Result<Vec<Published>, Fault> {
+    fn seal(mut self: Box<Self>) -> Result<Vec<Sealed>, Fault> {
         self.write_header();
-        Ok(vec![self.out.publish(self.n_rows)?])
+        Ok(vec![self.out.seal(self.n_rows)?])
     }
 
     fn unfinished(&self) -> Option<PathBuf> {
@@ -134,6 +137,8 @@ mod tests {
 
     use engine::data::{ColumnType, Field, Role, RowMut, Schema};
     use engine::node::harness::{Harness, batch};
+
+    use engine::durable::publish;
 
     use super::*;
 
@@ -163,7 +168,9 @@ mod tests {
         let mut sink = sink(folder.path(), "path: o.csv");
         sink.write(&batch(&schema(), 0, 1, write)).unwrap();
         sink.write(&batch(&schema(), 1, 2, write)).unwrap();
-        assert_eq!(sink.publish().unwrap()[0].rows, 3);
+        let sealed = sink.seal().unwrap();
+        assert_eq!(sealed[0].rows, 3);
+        publish(folder.path(), &sealed).unwrap();
         let text = fs::read_to_string(folder.path().join("o.csv")).unwrap();
         assert!(
             text.starts_with("uri,score,labels\nplain.jpg,0.1,\"[{\"\"label\"\":\"\"tiger cat\"\"}]\"\n"),
@@ -178,7 +185,8 @@ mod tests {
     #[test]
     fn a_table_without_rows_has_its_header() {
         let folder = tempfile::tempdir().unwrap();
-        sink(folder.path(), "{path: o.csv, columns: [score, uri]}").publish().unwrap();
+        let sink = sink(folder.path(), "{path: o.csv, columns: [score, uri]}");
+        publish(folder.path(), &sink.seal().unwrap()).unwrap();
         assert_eq!(fs::read_to_string(folder.path().join("o.csv")).unwrap(), "score,uri\n");
     }
 
@@ -190,13 +198,13 @@ mod tests {
             if n_before > 0 {
                 first.write(&batch(&schema(), 0, n_before, write)).unwrap();
             }
-            let pos = first.sync(RowPos::new(0, n_before as u64)).unwrap();
+            let (pos, _) = first.cut(RowPos::new(0, n_before as u64)).unwrap();
             first.write(&batch(&schema(), 0, 1, write)).unwrap();
             drop(first);
             let mut second = sink(folder.path(), "{path: o.csv, columns: [score]}");
             second.resume(&pos).unwrap();
             second.write(&batch(&schema(), 0, 1, write)).unwrap();
-            second.publish().unwrap();
+            publish(folder.path(), &second.seal().unwrap()).unwrap();
             let text = fs::read_to_string(folder.path().join("o.csv")).unwrap();
             assert_eq!(text, format!("score\n{}", "0.1\n".repeat(n_before + 1)));
         }

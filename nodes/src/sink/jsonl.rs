@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use engine::data::{Batch, RowPos};
 use engine::node::{
-    BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage, normalised,
+    BuildCx, Durable, Fault, NodeKind, NodeSpec, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage, normalised,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::columns::chosen;
 use super::json::{write_text, write_value};
-use super::partial::{Partial, STDOUT};
+use super::lines::resume_lines;
+use engine::durable::{Partial, STDOUT};
 
 /// Writes one JSON object a row, one a line, keys in the order of the columns.
 ///
@@ -67,7 +68,8 @@ impl Jsonl {
             key.push(b':');
             (column, key)
         });
-        Ok(JsonlSink { keys: keys.collect(), out: Partial::open(&self.path, &cx.resolve(&self.path))?, n_rows: 0 })
+        let path = cx.output(&self.path);
+        Ok(JsonlSink { keys: keys.collect(), out: Partial::open(&path, &cx.resolve(&path))?, n_rows: 0 })
     }
 }
 
@@ -99,17 +101,18 @@ impl Sink for JsonlSink {
         self.out.end_batch()
     }
 
-    fn sync(&mut self, _upto: RowPos) -> Result<SinkPos, Fault> {
-        Ok(SinkPos { bytes: self.out.sync()?, rows: self.n_rows })
+    fn cut(&mut self, _upto: RowPos) -> Result<(SinkPos, Durable), Fault> {
+        let (bytes, durable) = self.out.cut()?;
+        Ok((SinkPos { bytes, rows: self.n_rows, ..SinkPos::default() }, durable))
     }
 
-    fn resume(&mut self, at: &SinkPos) -> Result<(), Fault> {
+    fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {
         self.n_rows = at.rows;
-        self.out.resume(at.bytes)
+        resume_lines(&mut self.out, at.bytes)
     }
 
-    fn publish(self: Box<Self>) -> Result<Vec<Published>, Fault> {
-        Ok(vec![self.out.publish(self.n_rows)?])
+    fn seal(self: Box<Self>) -> Result<Vec<Sealed>, Fault> {
+        Ok(vec![self.out.seal(self.n_rows)?])
     }
 
     fn unfinished(&self) -> Option<PathBuf> {
@@ -124,6 +127,9 @@ mod tests {
 
     use engine::data::{ColumnType, DType, Dim, Field, Role, RowMut, Schema};
     use engine::node::harness::{Harness, batch};
+
+    use engine::durable::publish;
+    use engine::node::Place;
 
     use super::*;
 
@@ -160,7 +166,8 @@ mod tests {
         let node = Harness::new::<Jsonl>("path: new/folder/out.jsonl", vec![schema()]).in_folder(folder.path());
         let mut sink = node.sink().unwrap();
         sink.write(&batch(&schema(), 0, 3, write)).unwrap();
-        let published = sink.publish().unwrap();
+        let sealed = sink.seal().unwrap();
+        publish(folder.path(), &sealed).unwrap();
         let text = fs::read_to_string(folder.path().join("new/folder/out.jsonl")).unwrap();
         let rows = [
             r#"{"uri":"photos/\"0\"\n.jpg","labels":[],"logits":[0.1,0.0]}"#,
@@ -168,8 +175,8 @@ mod tests {
             r#"{"uri":"photos/\"2\"\n.jpg","labels":[{"index":282,"label":"tiger cat","score":0.3951},{"index":282,"label":"tiger cat","score":0.19755}],"logits":[0.1,2.0]}"#,
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), rows);
-        let expected = Published { path: "new/folder/out.jsonl".to_owned(), rows: 3, bytes: text.len() as u64 };
-        assert_eq!(published, [expected]);
+        let path = "new/folder/out.jsonl".to_owned();
+        assert_eq!(sealed, [Sealed { path, rows: 3, bytes: text.len() as u64, place: Place::File }]);
     }
 
     #[test]
@@ -178,7 +185,7 @@ mod tests {
         let node = Harness::new::<Jsonl>("{path: o, columns: [logits, id]}", vec![schema()]).in_folder(folder.path());
         let mut sink = node.sink().unwrap();
         sink.write(&batch(&schema(), 5, 1, write)).unwrap();
-        sink.publish().unwrap();
+        publish(folder.path(), &sink.seal().unwrap()).unwrap();
         let text = fs::read_to_string(folder.path().join("o")).unwrap();
         assert_eq!(text, "{\"logits\":[0.1,5.0],\"id\":\"photos/\\\"5\\\"\\n.jpg\"}\n");
     }
@@ -189,20 +196,22 @@ mod tests {
         let at_once = Harness::new::<Jsonl>("path: a.jsonl", vec![schema()]).in_folder(folder.path());
         let mut sink = at_once.sink().unwrap();
         sink.write(&batch(&schema(), 0, 50, write)).unwrap();
-        sink.publish().unwrap();
+        publish(folder.path(), &sink.seal().unwrap()).unwrap();
 
         let resumed = Harness::new::<Jsonl>("path: b.jsonl", vec![schema()]).in_folder(folder.path());
         let mut first = resumed.sink().unwrap();
         first.write(&batch(&schema(), 0, 20, write)).unwrap();
-        let pos = first.sync(RowPos::new(0, 20)).unwrap();
+        let (pos, _) = first.cut(RowPos::new(0, 20)).unwrap();
         assert_eq!(pos.rows, 20);
         first.write(&batch(&schema(), 20, 7, write)).unwrap();
-        first.sync(RowPos::new(0, 27)).unwrap();
+        drop(first.cut(RowPos::new(0, 27)).unwrap());
         drop(first);
         let mut second = resumed.sink().unwrap();
-        second.resume(&pos).unwrap();
+        assert_eq!(second.resume(&pos).unwrap(), 7);
         second.write(&batch(&schema(), 20, 30, write)).unwrap();
-        assert_eq!(second.publish().unwrap()[0].rows, 50);
+        let sealed = second.seal().unwrap();
+        assert_eq!(sealed[0].rows, 50);
+        publish(folder.path(), &sealed).unwrap();
         let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
         assert_eq!(read("a.jsonl"), read("b.jsonl"));
     }

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use bytemuck::cast_slice;
 use engine::data::{Batch, Column, DType, Field, Role, RowPos, Schema, TensorRef};
 use engine::node::{
-    BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage, find_column, normalised,
+    BuildCx, Durable, Fault, NodeKind, NodeSpec, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage, find_column,
+    normalised,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::json::write_text;
+use super::lines::resume_lines;
 use super::npy_header::{header, written_as};
-use super::partial::{Partial, STDOUT};
+use engine::durable::{Partial, STDOUT};
 
 /// Writes one column of tensors as one array with the rows as its first dimension, for `numpy.load`, and the rows' ids
 /// beside it.
@@ -61,10 +63,10 @@ impl Npy {
         let id = id.ok_or_else(|| SpecError::new(format!("the rows have no id: the input gives {}", input.names())))?;
         Ok(Resolved { column, id, dtype, shape })
     }
+}
 
-    fn ids_path(&self) -> String {
-        format!("{}.ids.jsonl", self.path.strip_suffix(".npy").unwrap_or(&self.path))
-    }
+fn ids_path(path: &str) -> String {
+    format!("{}.ids.jsonl", path.strip_suffix(".npy").unwrap_or(path))
 }
 
 impl NodeKind for Npy {
@@ -78,17 +80,18 @@ impl NodeKind for Npy {
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let resolved = self.resolve(cx.input()).map_err(|error| Fault::permanent(error.to_string()))?;
-        let ids_path = self.ids_path();
+        let path = cx.output(&self.path);
+        let ids_path = ids_path(&path);
         Ok(Stage::Sink(Box::new(NpySink {
             resolved,
-            array: Partial::open(&self.path, &cx.resolve(&self.path))?,
+            array: Partial::open(&path, &cx.resolve(&path))?,
             ids: Partial::open(&ids_path, &cx.resolve(&ids_path))?,
             n_rows: 0,
         })))
     }
 
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
-        [&self.path, &self.ids_path()].map(|path| normalised(&base.join(path))).into()
+        [&self.path, &ids_path(&self.path)].map(|path| normalised(&base.join(path))).into()
     }
 }
 
@@ -144,31 +147,30 @@ impl Sink for NpySink {
     }
 
     /// The position's bytes are those of both files.
-    fn sync(&mut self, _upto: RowPos) -> Result<SinkPos, Fault> {
+    fn cut(&mut self, _upto: RowPos) -> Result<(SinkPos, Durable), Fault> {
         self.write_header();
-        Ok(SinkPos { bytes: self.array.sync()? + self.ids.sync()?, rows: self.n_rows })
+        let ((n_array, array), (n_ids, ids)) = (self.array.cut()?, self.ids.cut()?);
+        let pos = SinkPos { bytes: n_array + n_ids, rows: self.n_rows, ..SinkPos::default() };
+        Ok((pos, Box::new(|| array().and_then(|()| ids()))))
     }
 
-    fn resume(&mut self, at: &SinkPos) -> Result<(), Fault> {
+    fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {
         let array_bytes = self.array_bytes(at.rows);
         let Some(ids_bytes) = at.bytes.checked_sub(array_bytes) else {
             let message = format!("{} bytes cannot hold {} rows of `{}`", at.bytes, at.rows, self.resolved.dtype);
             return Err(Fault::permanent(message).help("start afresh with `--fresh`"));
         };
         self.array.resume(array_bytes)?;
-        self.ids.resume(ids_bytes)?;
         self.n_rows = at.rows;
-        Ok(())
+        resume_lines(&mut self.ids, ids_bytes)
     }
 
     /// The ids get their name first: whoever sees the array finds them.
-    fn publish(mut self: Box<Self>) -> Result<Vec<Published>, Fault> {
+    fn seal(mut self: Box<Self>) -> Result<Vec<Sealed>, Fault> {
         self.write_header();
-        self.array.sync()?;
         let header = self.header();
         self.array.overwrite(0, &header)?;
-        let ids = self.ids.publish(self.n_rows)?;
-        Ok(vec![self.array.publish(self.n_rows)?, ids])
+        Ok(vec![self.ids.seal(self.n_rows)?, self.array.seal(self.n_rows)?])
     }
 
     fn unfinished(&self) -> Option<PathBuf> {
@@ -189,6 +191,7 @@ mod tests {
     use std::fs;
 
     use engine::data::{ColumnType, Dim, RowMut};
+    use engine::durable::publish;
     use engine::node::harness::{Harness, batch};
     use half::bf16;
 
@@ -243,7 +246,8 @@ mod tests {
             let mut sink = harness(folder.path(), dtype).sink().unwrap();
             sink.write(&batch(&schema(dtype), 0, 4, |index, out| write_row(dtype, index, out))).unwrap();
             sink.write(&batch(&schema(dtype), 4, 1, |index, out| write_row(dtype, index, out))).unwrap();
-            let published = sink.publish().unwrap();
+            let sealed = sink.seal().unwrap();
+            publish(folder.path(), &sealed).unwrap();
             let file = fs::read(folder.path().join("out/e.npy")).unwrap();
             let (got_descr, shape, data) = parse(&file);
             assert_eq!((got_descr.as_str(), shape.as_str()), (descr, "5, 2, 3,"));
@@ -251,16 +255,15 @@ mod tests {
             assert_eq!(data, (0..30).flat_map(|n| element(as_written, n)).collect::<Vec<_>>());
             let ids = fs::read_to_string(folder.path().join("out/e.ids.jsonl")).unwrap();
             assert_eq!(ids, (0..5).map(|index| format!("\"{index}\\n.jpg\"\n")).collect::<String>());
-            let sizes: Vec<_> =
-                published.iter().map(|output| (output.path.as_str(), output.rows, output.bytes)).collect();
-            assert_eq!(sizes, [("out/e.npy", 5, file.len() as u64), ("out/e.ids.jsonl", 5, ids.len() as u64)]);
+            let sizes: Vec<_> = sealed.iter().map(|output| (output.path.as_str(), output.rows, output.bytes)).collect();
+            assert_eq!(sizes, [("out/e.ids.jsonl", 5, ids.len() as u64), ("out/e.npy", 5, file.len() as u64)]);
         }
     }
 
     #[test]
     fn an_array_of_no_rows_is_one() {
         let folder = tempfile::tempdir().unwrap();
-        harness(folder.path(), DType::F32).sink().unwrap().publish().unwrap();
+        publish(folder.path(), &harness(folder.path(), DType::F32).sink().unwrap().seal().unwrap()).unwrap();
         let (_, shape, data) = parse(&fs::read(folder.path().join("out/e.npy")).unwrap());
         assert_eq!((shape.as_str(), data.len()), ("0, 2, 3,", 0));
     }
@@ -277,16 +280,16 @@ mod tests {
                 if n_rows > 0 {
                     sink.write(&rows(0, n_rows)).unwrap();
                 }
-                let pos = sink.sync(RowPos::new(0, n_rows as u64)).unwrap();
+                let (pos, _) = sink.cut(RowPos::new(0, n_rows as u64)).unwrap();
                 sink.write(&rows(n_rows as u64, 9)).unwrap();
-                sink.sync(RowPos::END).unwrap();
+                drop(sink.cut(RowPos::END).unwrap());
                 drop(sink);
                 sink = harness(folder.path(), DType::F32).sink().unwrap();
-                sink.resume(&pos).unwrap();
+                assert_eq!(sink.resume(&pos).unwrap(), 9);
                 n_done = n_rows;
             }
             sink.write(&rows(n_done as u64, 12 - n_done)).unwrap();
-            sink.publish().unwrap();
+            publish(folder.path(), &sink.seal().unwrap()).unwrap();
             let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
             (read("out/e.npy"), read("out/e.ids.jsonl"))
         };

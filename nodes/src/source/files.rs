@@ -93,7 +93,7 @@ impl NodeKind for Files {
         let globs = self.globs().map_err(|error| Fault::permanent(error.to_string()))?;
         for glob in globs.iter() {
             let mut walk = Walk::new(cx.base, [glob.clone()].into(), cx.cancel.clone());
-            if walk.next_item().is_none() && !cx.cancel.is_draining() {
+            if !cx.is_resumed && walk.next_item().is_none() && !cx.cancel.is_draining() {
                 return Err(no_match(glob, cx.base, &cx.cancel));
             }
         }
@@ -102,7 +102,7 @@ impl NodeKind for Files {
         let max_bytes = self.max_file_bytes.map_or(MAX_FILE_BYTES, Size::bytes);
         Ok(Stage::Source(SourceStage {
             list: Box::new(list),
-            fetch: Arc::new(ReadFile { max_bytes }),
+            fetch: Arc::new(ReadFile { base: base.clone(), max_bytes }),
             count: Some(Box::new(move |cancel| count(&base, globs, cancel))),
         }))
     }

@@ -1,30 +1,38 @@
 //! Reading one listed file, with a reject for each way in which that can fail.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use engine::data::{Reject, RowMut, code};
-use engine::node::{Fetch, Item};
+use engine::node::{Fetch, Item, Stamp};
 
 use super::columns::BYTES;
 
 /// Reads whole files of up to a number of bytes.
 pub(super) struct ReadFile {
+    /// The folder that locators start from.
+    pub(super) base: PathBuf,
     pub(super) max_bytes: u64,
 }
 
 impl Fetch for ReadFile {
-    fn fetch(&self, _index: u64, item: &Item, out: &mut RowMut<'_>) -> Result<(), Reject> {
-        out.bytes(BYTES, self.read(item)?);
-        Ok(())
+    fn fetch(&self, _index: u64, item: &Item, out: &mut RowMut<'_>) -> Result<Stamp, Reject> {
+        let (bytes, stamp) = self.read(item)?;
+        out.bytes(BYTES, bytes);
+        Ok(stamp)
+    }
+
+    fn stamp(&self, item: &Item) -> Stamp {
+        fs::metadata(self.base.join(&item.locator)).map_or(Stamp::NONE, |metadata| stamp(&metadata))
     }
 }
 
 impl ReadFile {
-    fn read(&self, item: &Item) -> Result<Bytes, Reject> {
-        let path = Path::new(&item.locator);
+    fn read(&self, item: &Item) -> Result<(Bytes, Stamp), Reject> {
+        let path = &self.base.join(&item.locator);
         let failed = |error: io::Error| reject(&item.uri, path, &error);
         // Looked at before it is opened: opening a pipe would wait for a writer.
         let metadata = fs::metadata(path).map_err(failed)?;
@@ -49,8 +57,15 @@ impl ReadFile {
         if bytes.len() as u64 > self.max_bytes {
             return Err(too_large(bytes.len() as u64));
         }
-        Ok(bytes.into())
+        Ok((bytes.into(), stamp(&metadata)))
     }
+}
+
+/// Of a file's length and of when it was written last: what changes when its content does.
+fn stamp(metadata: &Metadata) -> Stamp {
+    let text = format!("{} {} {}", metadata.len(), metadata.mtime(), metadata.mtime_nsec());
+    // None is for what is not there.
+    Stamp(crc32fast::hash(text.as_bytes()).max(1))
 }
 
 fn reject(uri: &str, path: &Path, error: &io::Error) -> Reject {

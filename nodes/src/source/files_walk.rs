@@ -78,7 +78,7 @@ impl Walk {
                 _ => false,
             };
             if (listed || unreadable) && !self.was_listed(&path, unreadable) {
-                return Some(item(uri, path));
+                return Some(self.item(uri, &path));
             }
         }
         None
@@ -95,7 +95,7 @@ impl Walk {
         }
         match self.enter(root.clone(), &prefix, start) {
             Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                Some((!self.was_listed(&root, true)).then(|| item(prefix, root)))
+                Some((!self.was_listed(&root, true)).then(|| self.item(prefix, &root)))
             }
             _ => Some(None),
         }
@@ -116,6 +116,12 @@ impl Walk {
         entries.sort_unstable_by(Entry::order);
         self.folders.push(Folder { path, uri: uri.to_owned(), identity, entries: entries.into_iter() });
         Ok(())
+    }
+
+    /// The item at `path`, which a later run finds from `base` wherever it is started.
+    fn item(&self, uri: String, path: &Path) -> Item {
+        let locator = path.strip_prefix(&self.base).unwrap_or(path).into();
+        Item { uri, id: None, locator, size_hint: 0 }
     }
 
     /// Whether an earlier glob lists `path` too.
@@ -196,10 +202,6 @@ fn form_of(path: &Path) -> Form {
         Ok(metadata) if metadata.is_dir() => Form::Folder,
         _ => Form::File,
     }
-}
-
-fn item(uri: String, path: PathBuf) -> Item {
-    Item { uri, id: None, locator: path.into(), size_hint: 0 }
 }
 
 /// `name` below `folder`. Where a name is not UTF-8, the bytes that are not are percent-encoded, and its `%`.
@@ -316,7 +318,7 @@ mod tests {
         let items: Vec<_> = std::iter::from_fn(|| walk.next_item()).collect();
         assert_eq!(items[0].uri, "50%.txt");
         assert_eq!(items[1].uri, "d/1%25-%FF-ä.txt");
-        assert!(fs::read(&items[1].locator).is_ok());
+        assert!(fs::read(folder.path().join(&items[1].locator)).is_ok());
     }
 
     #[test]

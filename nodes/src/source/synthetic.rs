@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use engine::data::{Reject, RowMut};
-use engine::node::{BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage};
+use engine::node::{
+    BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage, Stamp,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -125,13 +127,17 @@ impl List for Numbers {
         self.next = index;
         Ok(())
     }
+
+    fn is_fixed(&self) -> bool {
+        true
+    }
 }
 
 impl Fetch for Images {
-    fn fetch(&self, index: u64, _item: &Item, out: &mut RowMut<'_>) -> Result<(), Reject> {
+    fn fetch(&self, index: u64, _item: &Item, out: &mut RowMut<'_>) -> Result<Stamp, Reject> {
         let [Side(width), Side(height)] = self.size;
         out.bytes(BYTES, synthetic_image::jpeg(index, width, height, self.seed).into());
-        Ok(())
+        Ok(Stamp::NONE)
     }
 }
 
@@ -145,9 +151,9 @@ impl Zeros {
 }
 
 impl Fetch for Zeros {
-    fn fetch(&self, _index: u64, _item: &Item, out: &mut RowMut<'_>) -> Result<(), Reject> {
+    fn fetch(&self, _index: u64, _item: &Item, out: &mut RowMut<'_>) -> Result<Stamp, Reject> {
         out.bytes(BYTES, self.0.clone());
-        Ok(())
+        Ok(Stamp::NONE)
     }
 }
 

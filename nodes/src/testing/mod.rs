@@ -147,7 +147,7 @@ mod tests {
         let mut sink = node.sink().unwrap();
         sink.write(&rows(3)).unwrap();
         assert!(sink.write(&rows(1)).is_err());
-        sink.publish().unwrap();
+        engine::durable::publish(folder.path(), &sink.seal().unwrap()).unwrap();
         let text = std::fs::read_to_string(folder.path().join("o")).unwrap();
         assert_eq!(text.lines().next(), Some(r#"{"uri":"synthetic/0"}"#));
     }

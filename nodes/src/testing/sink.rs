@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::data::{Batch, RowPos};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Published, Sink, SinkPos, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Durable, Fault, NodeKind, NodeSpec, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -65,17 +65,17 @@ impl Sink for Slow {
         self.inner.write(batch)
     }
 
-    fn sync(&mut self, upto: RowPos) -> Result<SinkPos, Fault> {
-        self.inner.sync(upto)
+    fn cut(&mut self, upto: RowPos) -> Result<(SinkPos, Durable), Fault> {
+        self.inner.cut(upto)
     }
 
-    fn resume(&mut self, at: &SinkPos) -> Result<(), Fault> {
+    fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {
         self.n_rows = at.rows;
         self.inner.resume(at)
     }
 
-    fn publish(self: Box<Self>) -> Result<Vec<Published>, Fault> {
-        self.inner.publish()
+    fn seal(self: Box<Self>) -> Result<Vec<Sealed>, Fault> {
+        self.inner.seal()
     }
 
     fn unfinished(&self) -> Option<PathBuf> {

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::data::{Reject, RowMut};
-use engine::node::{BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage};
+use engine::node::{
+    BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage, Stamp,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -66,6 +68,10 @@ impl List for SlowList {
     fn seek(&mut self, index: u64) -> Result<(), Fault> {
         self.numbers.seek(index)
     }
+
+    fn is_fixed(&self) -> bool {
+        true
+    }
 }
 
 struct SlowFetch {
@@ -74,7 +80,7 @@ struct SlowFetch {
 }
 
 impl Fetch for SlowFetch {
-    fn fetch(&self, index: u64, item: &Item, out: &mut RowMut<'_>) -> Result<(), Reject> {
+    fn fetch(&self, index: u64, item: &Item, out: &mut RowMut<'_>) -> Result<Stamp, Reject> {
         if !self.wait.is_zero() {
             std::thread::sleep(self.wait);
         }

@@ -4,7 +4,9 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use engine::data::{ColumnType, Field, Reject, Role, RowMut, RowRef, code};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column, normalised};
+use engine::node::{
+    BuildCx, Fault, FileStamp, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column, normalised,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -102,7 +104,9 @@ impl NodeKind for TopK {
             Some(labels) => format!("{}, {labels}", resolved.k),
             None => resolved.k.to_string(),
         };
-        let spec = NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[resolved.column]) };
+        let file = self.labels.as_ref().filter(|labels| *labels != labels::IMAGENET1K_NAME);
+        let files = file.and_then(|file| FileStamp::of(&cx.base.join(file))).into_iter().collect();
+        let spec = NodeSpec { batch: cx.input().batch, files, ..NodeSpec::passing(cx.input(), &[resolved.column]) };
         Ok(spec
             .with_new(&self.output, ColumnType::List(fields), Role::Result)
             .map_err(|error| error.at(&["as"]))?

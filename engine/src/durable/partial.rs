@@ -1,24 +1,27 @@
 //! An output that has its final name only when it is complete.
 //!
-//! Until then it lies beside it under one rule for all sinks: `out/labels.jsonl` is written as `out/.labels.jsonl.partial`.
-//! Publishing makes it durable, renames it, and makes the folder durable; what was there before stays until then.
-//! Standard output, pipes and devices have no temporary name: they are written straight away.
+//! Until then it lies beside it under one rule for all outputs: `out/labels.jsonl` is written as
+//! `out/.labels.jsonl.partial`, which is locked as long as somebody writes to it. What was there before stays until
+//! [`publish`] renames it. Standard output, pipes and devices have no temporary name: they are written straight away.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use engine::node::{Fault, Published};
+use super::disk;
+use super::lock::try_lock;
+use crate::node::{Durable, Fault, Place, Sealed};
 
 /// Bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// The path that stands for standard output.
-pub(super) const STDOUT: &str = "-";
+pub const STDOUT: &str = "-";
 
 /// An unfinished output.
-pub(super) struct Partial {
+pub struct Partial {
     /// The path as the user wrote it.
     shown: String,
     target: Target,
@@ -30,9 +33,8 @@ pub(super) struct Partial {
 
 enum Target {
     File {
-        file: File,
+        file: Arc<File>,
         partial: PathBuf,
-        path: PathBuf,
     },
     /// A pipe or a device.
     Direct {
@@ -58,7 +60,10 @@ enum Earlier {
 impl Partial {
     /// Opens the temporary file of `path`, called `shown` in messages, and makes the folders above it. Does not touch what
     /// an earlier run left in it.
-    pub(super) fn open(shown: &str, path: &Path) -> Result<Self, Fault> {
+    ///
+    /// # Errors
+    /// If it may not be written, or if another run writes to it.
+    pub fn open(shown: &str, path: &Path) -> Result<Self, Fault> {
         if shown == STDOUT {
             return Ok(Partial::new(shown, Target::Stdout(Box::new(io::stdout())), State::Begun));
         }
@@ -73,21 +78,22 @@ impl Partial {
             }
             _ => {}
         }
-        // A link to a file keeps being a link.
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let Some(name) = path.file_name() else {
+        if path.file_name().is_none() {
             return Err(Fault::permanent(format!("cannot write `{shown}`: it is no file name")));
-        };
-        let mut partial_name = std::ffi::OsString::from(".");
-        partial_name.push(name);
-        partial_name.push(".partial");
-        let partial = path.with_file_name(partial_name);
-        let folder = folder_of(&path);
+        }
+        let partial = partial_path(path);
+        let folder = disk::folder_of(&partial);
         fs::create_dir_all(folder).map_err(|error| Fault::io("create the folder", folder, &error))?;
         let earlier = if partial.exists() { Earlier::Kept } else { Earlier::None };
+        let failed = |error: io::Error| Fault::io("create", &partial, &error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&partial);
-        let file = file.map_err(|error| Fault::io("create", &partial, &error))?;
-        Ok(Partial::new(shown, Target::File { file, partial, path }, State::Opened(earlier)))
+        let file = file.map_err(failed)?;
+        if let Some(held) = try_lock(&file).map_err(failed)? {
+            let who = held.pid.map_or("another run".to_owned(), |pid| format!("another run (pid {pid})"));
+            return Err(Fault::transient(format!("{who} is writing `{shown}`"))
+                .help("wait until it has ended, or write to another path"));
+        }
+        Ok(Partial::new(shown, Target::File { file: Arc::new(file), partial }, State::Opened(earlier)))
     }
 
     fn new(shown: &str, target: Target, state: State) -> Self {
@@ -95,22 +101,22 @@ impl Partial {
     }
 
     /// Where the next bytes go; they are written by [`Partial::spill`] and the like.
-    pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.buffer
     }
 
     /// All bytes so far, written or not.
-    pub(super) fn n_bytes(&self) -> u64 {
+    pub fn n_bytes(&self) -> u64 {
         self.n_written + self.buffer.len() as u64
     }
 
     /// Writes the buffer if it is large.
-    pub(super) fn spill(&mut self) -> Result<(), Fault> {
+    pub fn spill(&mut self) -> Result<(), Fault> {
         if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
     /// Ends a batch of rows: whoever reads a pipe wants them now.
-    pub(super) fn end_batch(&mut self) -> Result<(), Fault> {
+    pub fn end_batch(&mut self) -> Result<(), Fault> {
         match self.target {
             Target::File { .. } => self.spill(),
             Target::Direct { .. } | Target::Stdout(_) => self.flush(),
@@ -118,19 +124,40 @@ impl Partial {
     }
 
     /// Makes all bytes durable and returns how many they are.
-    pub(super) fn sync(&mut self) -> Result<u64, Fault> {
-        self.begin()?;
-        self.flush()?;
-        if let Target::File { file, .. } = &self.target {
-            file.sync_data().map_err(|error| self.fault("sync", &error))?;
-        }
-        Ok(self.n_written)
+    ///
+    /// # Errors
+    /// A full disk and the like.
+    pub fn sync(&mut self) -> Result<u64, Fault> {
+        let (n_bytes, durable) = self.cut()?;
+        durable()?;
+        Ok(n_bytes)
     }
 
-    /// Goes back to the first `n_bytes` bytes of what an earlier run, or this one, wrote.
-    pub(super) fn resume(&mut self, n_bytes: u64) -> Result<(), Fault> {
+    /// Hands all bytes to the system and returns how many they are, and what makes them durable, on any thread.
+    ///
+    /// # Errors
+    /// A full disk and the like.
+    pub fn cut(&mut self) -> Result<(u64, Durable), Fault> {
+        self.begin()?;
+        self.flush()?;
+        let durable: Durable = match &self.target {
+            Target::File { file, partial } => {
+                let (file, partial) = (file.clone(), partial.clone());
+                Box::new(move || disk::sync(&file).map_err(|error| Fault::io("sync", &partial, &error)))
+            }
+            Target::Direct { .. } | Target::Stdout(_) => Box::new(|| Ok(())),
+        };
+        Ok((self.n_written, durable))
+    }
+
+    /// Goes back to the first `n_bytes` bytes of what an earlier run, or this one, wrote, and returns the bytes behind them
+    /// that are given up.
+    ///
+    /// # Errors
+    /// If there is less than that.
+    pub fn resume(&mut self, n_bytes: u64) -> Result<u64, Fault> {
         self.buffer.clear();
-        let Target::File { file, partial, .. } = &mut self.target else {
+        let Target::File { file, partial } = &mut self.target else {
             return Err(Fault::permanent(format!(
                 "`{}` is no file, so what was written to it cannot be gone on with",
                 self.shown
@@ -142,39 +169,47 @@ impl Partial {
             let message = format!("`{}` has {found} bytes, and {n_bytes} were written to it", partial.display());
             return Err(Fault::permanent(message).help("start afresh with `--fresh`"));
         }
-        let cut = file.set_len(n_bytes).and_then(|()| file.seek(SeekFrom::Start(n_bytes)));
+        let cut = disk::cut(file, n_bytes).and_then(|()| (&**file).seek(SeekFrom::Start(n_bytes)));
         cut.map_err(|error| Fault::io("go on with", partial, &error))?;
         self.n_written = n_bytes;
         self.state = State::Begun;
-        Ok(())
+        Ok(found - n_bytes)
+    }
+
+    /// The file, to read back what was written; `None` for standard output, pipes and devices.
+    pub fn file(&self) -> Option<&File> {
+        match &self.target {
+            Target::File { file, .. } => Some(file),
+            Target::Direct { .. } | Target::Stdout(_) => None,
+        }
     }
 
     /// Writes over bytes that are there already.
-    pub(super) fn overwrite(&mut self, at: u64, bytes: &[u8]) -> Result<(), Fault> {
+    pub fn overwrite(&mut self, at: u64, bytes: &[u8]) -> Result<(), Fault> {
         self.flush()?;
-        match &self.target {
-            Target::File { file, .. } | Target::Direct { file, .. } => {
-                file.write_all_at(bytes, at).map_err(|error| self.fault("write", &error))
-            }
-            Target::Stdout(_) => unreachable!("only files are written over"),
-        }
+        let written = match &self.target {
+            Target::File { file, .. } => file.write_all_at(bytes, at),
+            Target::Direct { file, .. } => file.write_all_at(bytes, at),
+            Target::Stdout(_) => return Err(Fault::bug("standard output cannot be written over")),
+        };
+        written.map_err(|error| self.fault("write", &error))
     }
 
-    /// Makes the output durable and gives it its final name.
-    pub(super) fn publish(mut self, n_rows: u64) -> Result<Published, Fault> {
-        let n_bytes = self.sync()?;
-        if let Target::File { file, partial, path } = &self.target {
-            file.sync_all().map_err(|error| self.fault("sync", &error))?;
-            fs::rename(partial, path).map_err(|error| Fault::io("rename the finished output to", path, &error))?;
-            let folder = folder_of(path);
-            let synced = File::open(folder).and_then(|folder| folder.sync_all());
-            synced.map_err(|error| Fault::io("sync the folder", folder, &error))?;
-        }
-        Ok(Published { path: self.shown.clone(), rows: n_rows, bytes: n_bytes })
+    /// Makes the output durable: all that is left to do is to give it its name, see [`publish`].
+    ///
+    /// # Errors
+    /// A full disk and the like.
+    pub fn seal(mut self, n_rows: u64) -> Result<Sealed, Fault> {
+        let bytes = self.sync()?;
+        let place = match self.target {
+            Target::File { .. } => Place::File,
+            Target::Direct { .. } | Target::Stdout(_) => Place::Stream,
+        };
+        Ok(Sealed { path: self.shown.clone(), rows: n_rows, bytes, place })
     }
 
     /// Where the unfinished output lies.
-    pub(super) fn unfinished(&self) -> Option<PathBuf> {
+    pub fn unfinished(&self) -> Option<PathBuf> {
         match &self.target {
             Target::File { partial, .. } => Some(partial.clone()),
             Target::Direct { .. } | Target::Stdout(_) => None,
@@ -183,8 +218,12 @@ impl Partial {
 
     fn flush(&mut self) -> Result<(), Fault> {
         self.begin()?;
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
         let written = match &mut self.target {
-            Target::File { file, .. } | Target::Direct { file, .. } => file.write_all(&self.buffer),
+            Target::File { file, .. } => disk::write_all(file, &self.buffer),
+            Target::Direct { file, .. } => file.write_all(&self.buffer),
             Target::Stdout(stdout) => stdout.write_all(&self.buffer).and_then(|()| stdout.flush()),
         };
         written.map_err(|error| self.fault("write", &error))?;
@@ -196,7 +235,7 @@ impl Partial {
     /// Takes away what an earlier run left, unless it is gone on with.
     fn begin(&mut self) -> Result<(), Fault> {
         if let (State::Opened(_), Target::File { file, .. }) = (self.state, &self.target) {
-            file.set_len(0).map_err(|error| self.fault("write", &error))?;
+            disk::cut(file, 0).map_err(|error| self.fault("write", &error))?;
         }
         self.state = State::Begun;
         Ok(())
@@ -225,16 +264,42 @@ impl Drop for Partial {
     }
 }
 
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+/// The temporary name of the output `path`: of the file behind it, if it is a link, so that it stays one.
+pub fn partial_path(path: &Path) -> PathBuf {
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".partial");
+    path.with_file_name(name)
+}
+
+/// Gives sealed outputs their final names, relative to `base`. Those that have theirs already keep it, so that this can
+/// be done again after it was interrupted.
+///
+/// # Errors
+/// If an output is not there, or may not be renamed.
+pub fn publish(base: &Path, sealed: &[Sealed]) -> Result<(), Fault> {
+    for output in sealed.iter().filter(|output| output.place == Place::File) {
+        let path = base.join(&output.path);
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let partial = partial_path(&path);
+        if partial.exists() || !is_there(base, output) {
+            disk::rename(&partial, &path).map_err(|error| Fault::io("rename the finished output to", &path, &error))?;
+        }
+        disk::sync_folder_of(&path).map_err(|error| Fault::io("sync the folder of", &path, &error))?;
     }
+    Ok(())
+}
+
+/// Whether an output has its final name, and the length that it was sealed with.
+pub fn is_there(base: &Path, output: &Sealed) -> bool {
+    let metadata = fs::metadata(base.join(&output.path));
+    output.place == Place::Stream || metadata.is_ok_and(|metadata| metadata.len() == output.bytes)
 }
 
 #[cfg(test)]
 mod tests {
-    use engine::node::FaultKind;
+    use crate::node::FaultKind;
 
     use super::*;
 
@@ -259,9 +324,13 @@ mod tests {
         assert_eq!(fs::read(folder.path().join("o.txt")).unwrap(), b"old");
         assert_eq!(fs::read(folder.path().join(".o.txt.partial")).unwrap(), b"new");
         assert_eq!(out.unfinished(), Some(folder.path().canonicalize().unwrap().join(".o.txt.partial")));
-        out.publish(1).unwrap();
-        assert_eq!(fs::read(folder.path().join("o.txt")).unwrap(), b"new");
-        assert_eq!(names(folder.path()), ["o.txt"]);
+        let sealed = [out.seal(1).unwrap()];
+        assert_eq!(fs::read(folder.path().join("o.txt")).unwrap(), b"old");
+        for _ in 0..2 {
+            publish(folder.path(), &sealed).unwrap();
+            assert_eq!(fs::read(folder.path().join("o.txt")).unwrap(), b"new");
+            assert_eq!(names(folder.path()), ["o.txt"]);
+        }
     }
 
     #[test]
@@ -290,13 +359,25 @@ mod tests {
         let left = folder.path().join(".o.txt.partial");
         fs::write(&left, "0123456789").unwrap();
         let mut out = open(folder.path(), "o.txt");
-        out.resume(4).unwrap();
+        assert_eq!(out.resume(4).unwrap(), 6);
         out.buffer().extend_from_slice(b"x");
         assert_eq!(out.sync().unwrap(), 5);
         assert_eq!(fs::read(&left).unwrap(), b"0123x");
+        drop(out);
         let fault = open(folder.path(), "o.txt").resume(6).unwrap_err();
         assert_eq!(fault.kind, FaultKind::Permanent);
         assert!(fault.message.contains("has 5 bytes, and 6 were written"), "{fault}");
+    }
+
+    #[test]
+    fn two_cannot_write_one_output() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = open(folder.path(), "o.txt");
+        let fault = Partial::open("o.txt", &folder.path().join("o.txt")).map(|_| ()).unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Transient);
+        assert_eq!(fault.message, format!("another run (pid {}) is writing `o.txt`", std::process::id()));
+        drop(first);
+        open(folder.path(), "o.txt");
     }
 
     #[test]
@@ -328,7 +409,8 @@ mod tests {
         let mut row = [0; 4];
         io::Read::read_exact(&mut reader, &mut row).unwrap();
         assert_eq!(&row, b"row\n");
-        assert_eq!(out.publish(1).unwrap(), Published { path: "-".to_owned(), rows: 1, bytes: 4 });
+        let sealed = out.seal(1).unwrap();
+        assert_eq!(sealed, Sealed { path: "-".to_owned(), rows: 1, bytes: 4, place: Place::Stream });
     }
 
     #[test]
@@ -364,7 +446,7 @@ mod tests {
         std::os::unix::fs::symlink("other/real.txt", folder.path().join("link.txt")).unwrap();
         let mut out = open(folder.path(), "link.txt");
         out.buffer().extend_from_slice(b"new");
-        out.publish(1).unwrap();
+        publish(folder.path(), &[out.seal(1).unwrap()]).unwrap();
         assert!(folder.path().join("link.txt").is_symlink());
         assert_eq!(fs::read(folder.path().join("other/real.txt")).unwrap(), b"new");
     }

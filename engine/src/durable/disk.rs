@@ -1,0 +1,99 @@
+//! The steps that make something durable, each of which may fail or be the last thing that a process does.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// A step, for tests that stop at it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Bytes of an output go to the system.
+    Write,
+    /// A file is made durable.
+    Sync,
+    /// A file gets its final name.
+    Rename,
+    /// A line goes to a log.
+    Append,
+    /// A file is cut back.
+    Cut,
+}
+
+/// Whether the step is about to be taken, or has been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// It has not begun.
+    Before,
+    /// It is done.
+    After,
+}
+
+/// Writes all of `bytes`.
+///
+/// # Errors
+/// As [`Write::write_all`].
+pub fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    around(Step::Write, || file.write_all(bytes))
+}
+
+/// Writes a line to a log, in one piece.
+///
+/// # Errors
+/// As [`Write::write_all`].
+pub fn append(mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    around(Step::Append, || file.write_all(bytes))
+}
+
+/// Makes a file's content durable. After an error nobody knows what is on the disk: the caller ends the run.
+///
+/// # Errors
+/// As [`File::sync_data`].
+pub fn sync(file: &File) -> io::Result<()> {
+    around(Step::Sync, || file.sync_data())
+}
+
+/// Makes the names in the folder of `path` durable.
+///
+/// # Errors
+/// As [`File::sync_all`].
+pub fn sync_folder_of(path: &Path) -> io::Result<()> {
+    around(Step::Sync, || File::open(folder_of(path)).and_then(|folder| folder.sync_all()))
+}
+
+/// Gives a file another name, in the place of one that has it.
+///
+/// # Errors
+/// As [`fs::rename`].
+pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    around(Step::Rename, || fs::rename(from, to))
+}
+
+/// Cuts a file back to its first `n_bytes` bytes.
+///
+/// # Errors
+/// As [`File::set_len`].
+pub fn cut(file: &File, n_bytes: u64) -> io::Result<()> {
+    around(Step::Cut, || file.set_len(n_bytes))
+}
+
+/// The folder of a path; the current folder has no name, and cannot be opened by none.
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+fn around(step: Step, run: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    point(step, When::Before)?;
+    run()?;
+    point(step, When::After)
+}
+
+#[cfg(not(feature = "testing"))]
+fn point(_step: Step, _when: When) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(feature = "testing")]
+use super::point::point;

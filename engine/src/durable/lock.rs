@@ -1,0 +1,96 @@
+//! A lock that two processes cannot hold, and that goes with the process.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use super::disk;
+use super::holder;
+use crate::node::Fault;
+
+/// A file that is locked as long as this lives. What is written in it says who holds it.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+    path: PathBuf,
+}
+
+/// Who holds a lock that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Its process: known if it is on this machine.
+    pub pid: Option<u32>,
+    /// What it wrote into the file.
+    pub note: String,
+}
+
+impl Lock {
+    /// Takes the lock `path`, and writes `note` into it; or says who has it.
+    ///
+    /// # Errors
+    /// What keeps the file from being opened.
+    pub fn take(path: &Path, note: &str) -> Result<Result<Lock, Held>, Fault> {
+        let failed = |error: io::Error| Fault::io("lock", path, &error);
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
+        if let Some(held) = try_lock(&file).map_err(failed)? {
+            return Ok(Err(held));
+        }
+        disk::cut(&file, 0).and_then(|()| disk::write_all(&file, note.as_bytes())).map_err(failed)?;
+        Ok(Ok(Lock { file, path: path.to_owned() }))
+    }
+
+    /// Who holds the lock `path`; `None` if nobody does, or there is none.
+    pub fn holder(path: &Path) -> Option<Held> {
+        let file = File::open(path).ok()?;
+        let held = try_lock(&file).ok()?;
+        // Having it for a moment is harmless, but not for longer.
+        drop(file);
+        held
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file, open as long as the lock is held.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+}
+
+/// Locks an open file, or says who has it.
+pub(super) fn try_lock(file: &File) -> io::Result<Option<Held>> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            let mut note = String::new();
+            // A file that cannot be read as text tells nothing; the lock is held all the same.
+            let _ = (&*file).take(256).read_to_string(&mut note);
+            Ok(Some(Held { pid: holder(file), note: note.trim_end().to_owned() }))
+        }
+        // Some network file systems know no locks: then there is none, as before there were any.
+        Err(error) if matches!(error.kind(), ErrorKind::Unsupported) || error == rustix::io::Errno::NOLCK => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_is_told_who_has_it_and_gets_it_when_the_first_has_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let lock = Lock::take(&path, "a note\n").unwrap().unwrap();
+        let held = Lock::take(&path, "another").unwrap().unwrap_err();
+        assert_eq!(held, Held { pid: Some(std::process::id()), note: "a note".into() });
+        assert_eq!(Lock::holder(&path), Some(held));
+        drop(lock);
+        assert_eq!(Lock::holder(&path), None);
+        assert!(Lock::take(&path, "another").unwrap().is_ok());
+    }
+}

@@ -1,0 +1,26 @@
+//! What a run notes on disk, so that the same command goes on where it was stopped.
+//!
+//! The journal is a log of lines that people can read. Each `cut` in it is a consistent state of the whole run: so many
+//! rows of each source, and for every output and the reject file where they stood then. Everything before the last cut is
+//! durable; what was written after it is given up and done again.
+//!
+//! Beside it lie, for each source, what was listed ([`Listing`]) and what the items were when they were read
+//! ([`Stamps`]). This module knows files, not threads: the runtime decides when a cut is made.
+
+mod fingerprint;
+mod history;
+mod listing;
+mod moment;
+mod record;
+mod stamps;
+mod state;
+
+pub use fingerprint::Fingerprint;
+pub use history::{End, History};
+pub use listing::Listing;
+pub use moment::Moment;
+pub use record::{
+    Begun, Cut, Done, InFlight, Left, OutputRecord, Record, RejectCut, SealedRun, Session, SinkCut, SourceCut, Why,
+};
+pub use stamps::Stamps;
+pub use state::StateFolder;

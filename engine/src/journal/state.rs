@@ -1,0 +1,91 @@
+//! Where a run's state lies.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::graph::Graph;
+use crate::node::{Fault, Shard};
+
+/// The folder of a run's state: `.flowgpu/<name>` beside the pipeline file, or `run.state`. Each shard has one below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateFolder {
+    path: PathBuf,
+}
+
+impl StateFolder {
+    /// Of a pipeline, or of one of its shards.
+    pub fn of(graph: &Graph, shard: Option<Shard>) -> Self {
+        let whole = match &graph.run.state {
+            Some(state) => graph.base.join(state),
+            None => graph.base.join(".flowgpu").join(&graph.name),
+        };
+        let path = shard.map_or(whole.clone(), |shard| whole.join(shard.to_string()));
+        StateFolder { path }
+    }
+
+    /// The folder `path`.
+    pub fn at(path: PathBuf) -> Self {
+        StateFolder { path }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The journal.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal")
+    }
+
+    /// The file that is locked as long as a process works on the run.
+    pub fn lock(&self) -> PathBuf {
+        self.path.join("lock")
+    }
+
+    /// What source number `source` has listed.
+    pub fn listing(&self, source: usize) -> PathBuf {
+        self.path.join(format!("listing.{source}.gz"))
+    }
+
+    /// What the items of source number `source` were when they were read.
+    pub fn stamps(&self, source: usize) -> PathBuf {
+        self.path.join(format!("stamps.{source}"))
+    }
+
+    /// The rows that are being decoded.
+    pub fn flight(&self) -> PathBuf {
+        self.path.join("in-flight")
+    }
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// If it may not be made.
+    pub fn create(&self) -> Result<(), Fault> {
+        fs::create_dir_all(&self.path).map_err(|error| {
+            let fault = Fault::io("create the folder", &self.path, &error);
+            fault.help("the progress of a run is kept there; `run: {state: PATH}` puts it elsewhere, `run: {journal: off}` goes without")
+        })
+    }
+
+    /// Removes all but the lock, the journal first: without it the rest means nothing.
+    ///
+    /// # Errors
+    /// If something may not be removed.
+    pub fn clear(&self) -> Result<(), Fault> {
+        let failed = |path: &Path, error: std::io::Error| Fault::io("remove", path, &error);
+        let journal = self.journal();
+        if journal.exists() {
+            fs::remove_file(&journal).map_err(|error| failed(&journal, error))?;
+        }
+        let entries = fs::read_dir(&self.path).map_err(|error| failed(&self.path, error))?;
+        for entry in entries {
+            let path = entry.map_err(|error| failed(&self.path, error))?.path();
+            if path != self.lock() && path.is_file() {
+                fs::remove_file(&path).map_err(|error| failed(&path, error))?;
+            }
+        }
+        Ok(())
+    }
+}
