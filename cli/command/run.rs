@@ -3,6 +3,7 @@
 mod ending;
 mod gauges;
 mod interrupt;
+mod lasting_args;
 mod memory_killer;
 mod meter;
 mod metrics;
@@ -21,6 +22,7 @@ use engine::schedule::{Inventory, Plan};
 
 use self::ending::Beside;
 use self::interrupt::Interrupts;
+use self::lasting_args::LastingArgs;
 use self::memory_killer::MemoryKiller;
 use self::meter::Meter;
 use self::metrics::Metrics;
@@ -73,6 +75,9 @@ pub(crate) struct Run {
     /// How long a batch may take before its worker counts as hung, such as 30s; slow batches get longer
     #[arg(long, value_name = "TIME", help_heading = PlacementArgs::HEADING)]
     job_timeout: Option<Duration>,
+
+    #[command(flatten)]
+    lasting: LastingArgs,
 
     /// Show no progress and no summary
     #[arg(short, long, help_heading = "What is told")]
@@ -133,14 +138,15 @@ impl Run {
 
     /// What the command line puts over `run:` in the file.
     fn options(&self) -> RunOptions {
-        self.placement.over(RunOptions {
+        let options = self.placement.over(RunOptions {
             max_rejects: self.max_rejects,
             limit: self.limit,
             job_timeout: self.job_timeout,
             metrics_addr: self.metrics_addr.clone(),
             quiet: self.quiet.then_some(true),
             ..RunOptions::default()
-        })
+        });
+        self.lasting.over(options)
     }
 
     /// From the first thread to the last.
