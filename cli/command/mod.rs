@@ -21,7 +21,7 @@ use crate::failure::Failure;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a pipeline
-    Run(run::Run),
+    Run(Box<run::Run>),
     /// Find every mistake in pipelines without running them
     Validate(validate::Validate),
     /// Show a pipeline as a graph, with the figures of a run on it if there is a report

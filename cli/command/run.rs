@@ -1,5 +1,7 @@
 //! `flowgpu run`: compiles, plans, runs, and says what came of it.
 
+mod committed;
+mod drain_file;
 mod ending;
 mod gauges;
 mod interrupt;
@@ -8,6 +10,8 @@ mod memory_killer;
 mod meter;
 mod metrics;
 mod output_file;
+mod stopping;
+mod stopping_words;
 mod trace_file;
 mod workers;
 
@@ -20,8 +24,9 @@ use engine::node::{Cancel, Fault, FaultKind};
 use engine::runtime::{Report, Running, Setup};
 use engine::schedule::{Inventory, Plan};
 
+use self::committed::Committed;
 use self::ending::Beside;
-use self::interrupt::Interrupts;
+use self::interrupt::{Interrupts, Terms};
 use self::lasting_args::LastingArgs;
 use self::memory_killer::MemoryKiller;
 use self::meter::Meter;
@@ -44,8 +49,8 @@ Examples:
 Each option but --set and --fresh has its place under `run:` in the pipeline file; the command line wins. Paths given here \
 start from the current folder, those in the file from the file's.
 
-Ctrl-C stops the sources, finishes what is in flight and keeps it; a second one aborts. `FLOWGPU_LOG=debug` shows \
-what goes on inside.
+Ctrl-C, SIGTERM, SIGHUP and the drain file stop the sources; what is in flight is finished and kept, as far as the \
+grace allows. A second signal aborts. `FLOWGPU_LOG=debug` shows what goes on inside.
 
 Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or the pipeline, 3 done with \
 rejects, 130 interrupted.";
@@ -100,6 +105,7 @@ impl Run {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
         let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
         let telling = Telling::of(&loaded.document, self);
+        let terms = Terms::of(&loaded.document);
         let inventory = Inventory::read_for(&loaded.graph);
         let plan = Plan::make(Arc::new(loaded.graph), &inventory)?;
         if !telling.quiet {
@@ -113,12 +119,13 @@ impl Run {
             output::tell(&format!("{}: figures for Prometheus at http://{}/metrics\n", graph.name, metrics.address()));
         }
         let cancel = Cancel::new();
-        let interrupts = Interrupts::watch(&graph.name, &cancel, &cx.above)?;
+        let committed = Committed::default();
+        let interrupts = Interrupts::watch(terms, &cancel, &cx.above, &committed)?;
         let memory_killer = MemoryKiller::watch();
         let setup =
             Setup { build: crate::BUILD.to_owned(), program: None, trace: files.trace.as_ref().map(TraceFile::trace) };
         let mut report = self.execute(cx, plan, cancel, &setup, &telling, metrics);
-        drop(interrupts);
+        interrupts.run_has_ended();
         let n_kills = memory_killer.n_kills();
         if let Some(fault) = &mut report.fault {
             memory_killer::explain(fault, n_kills);

@@ -8,4 +8,5 @@ mod manuals;
 mod metrics;
 mod outputs;
 mod program;
+mod stopping;
 mod workers;
