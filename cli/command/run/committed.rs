@@ -11,7 +11,6 @@ pub(super) struct Committed(Arc<Mutex<Option<Count>>>);
 
 impl Committed {
     /// From now on `count` tells it.
-    #[expect(dead_code, reason = "runs do not commit yet")]
     pub(super) fn is_told_by(&self, count: impl Fn() -> u64 + Send + 'static) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(count));
     }

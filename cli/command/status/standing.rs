@@ -332,7 +332,7 @@ pub(super) mod tests {
         Cut {
             at: at(seconds),
             sources: vec![SourceCut { done, total: Some(1_000_000), ended: false }],
-            sinks: [("out".to_owned(), SinkCut { pos, rejected })].into(),
+            sinks: [("out".to_owned(), SinkCut { pos, rejected, ends: Vec::new() })].into(),
             rejects: RejectCut {
                 total: rejected,
                 by_code: [("truncated".to_owned(), rejected)].into(),
