@@ -9,6 +9,7 @@ mod nodes;
 mod plan;
 mod run;
 mod schema;
+mod status;
 mod validate;
 mod worker;
 
@@ -21,7 +22,9 @@ use crate::failure::Failure;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a pipeline
-    Run(run::Run),
+    Run(Box<run::Run>),
+    /// Show how far runs are, alive or dead
+    Status(status::Status),
     /// Find every mistake in pipelines without running them
     Validate(validate::Validate),
     /// Show a pipeline as a graph, with the figures of a run on it if there is a report
@@ -46,6 +49,7 @@ impl Command {
     pub(crate) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
         match self {
             Command::Run(command) => command.run(cx),
+            Command::Status(command) => command.run(cx),
             Command::Validate(command) => command.run(cx),
             Command::Graph(command) => command.run(cx),
             Command::Plan(command) => command.run(cx),

@@ -1,18 +1,24 @@
 //! `flowgpu run`: compiles, plans, runs, and says what came of it.
 
+mod committed;
+mod drain_file;
 mod ending;
 mod gauges;
 mod interrupt;
+mod lasting_args;
 mod memory_killer;
 mod meter;
 mod metrics;
 mod output_file;
 mod resuming;
+mod stopping;
+mod stopping_words;
 mod trace_file;
 mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use engine::config::{Document, Duration, Limit, RunOptions};
 use engine::graph::Graph;
@@ -21,8 +27,10 @@ use engine::node::{Cancel, Fault, FaultKind};
 use engine::runtime::{Report, Running, Setup};
 use engine::schedule::{Inventory, Plan};
 
+use self::committed::Committed;
 use self::ending::Beside;
-use self::interrupt::Interrupts;
+use self::interrupt::{Interrupts, Terms};
+use self::lasting_args::LastingArgs;
 use self::memory_killer::MemoryKiller;
 use self::meter::Meter;
 use self::metrics::Metrics;
@@ -44,8 +52,8 @@ Examples:
 Each option but --set and --fresh has its place under `run:` in the pipeline file; the command line wins. Paths given here \
 start from the current folder, those in the file from the file's.
 
-Ctrl-C stops the sources, finishes what is in flight and keeps it; a second one aborts. `FLOWGPU_LOG=debug` shows \
-what goes on inside.
+Ctrl-C, SIGTERM, SIGHUP and the drain file stop the sources; what is in flight is finished and kept, as far as the \
+grace allows. A second signal aborts. `FLOWGPU_LOG=debug` shows what goes on inside.
 
 Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or the pipeline, 3 done with \
 rejects, 130 interrupted.";
@@ -76,6 +84,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "TIME", help_heading = PlacementArgs::HEADING)]
     job_timeout: Option<Duration>,
 
+    #[command(flatten)]
+    lasting: LastingArgs,
+
     /// Show no progress and no summary
     #[arg(short, long, help_heading = "What is told")]
     quiet: bool,
@@ -97,6 +108,7 @@ impl Run {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
         let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
         let telling = Telling::of(&loaded.document, self);
+        let terms = Terms::of(&loaded.document);
         let inventory = Inventory::read_for(&loaded.graph);
         let plan = Plan::make(Arc::new(loaded.graph), &inventory)?;
         if !telling.quiet {
@@ -121,12 +133,13 @@ impl Run {
             output::tell(&format!("{}: figures for Prometheus at http://{}/metrics\n", graph.name, metrics.address()));
         }
         let cancel = Cancel::new();
-        let interrupts = Interrupts::watch(&graph.name, &cancel, &cx.above)?;
+        let committed = Committed::default();
+        let interrupts = Interrupts::watch(terms, &cancel, &cx.above, &committed)?;
         let memory_killer = MemoryKiller::watch();
         let setup =
             Setup { build: crate::BUILD.to_owned(), program: None, trace: files.trace.as_ref().map(TraceFile::trace) };
-        let mut report = self.execute(cx, plan, cancel, &setup, journal, &telling, metrics);
-        drop(interrupts);
+        let mut report = self.execute(cx, plan, cancel, &setup, journal, &committed, &telling, metrics);
+        interrupts.run_has_ended();
         let n_kills = memory_killer.n_kills();
         if let Some(fault) = &mut report.fault {
             memory_killer::explain(fault, n_kills);
@@ -146,14 +159,15 @@ impl Run {
 
     /// What the command line puts over `run:` in the file.
     fn options(&self) -> RunOptions {
-        self.placement.over(RunOptions {
+        let options = self.placement.over(RunOptions {
             max_rejects: self.max_rejects,
             limit: self.limit,
             job_timeout: self.job_timeout,
             metrics_addr: self.metrics_addr.clone(),
             quiet: self.quiet.then_some(true),
             ..RunOptions::default()
-        })
+        });
+        self.lasting.over(options)
     }
 
     /// What an earlier run of this pipeline has done; `None` where no journal is kept.
@@ -174,14 +188,20 @@ impl Run {
         cancel: Cancel,
         setup: &Setup,
         journal: Option<Journal>,
+        committed: &Committed,
         telling: &Telling,
         metrics: Option<Metrics>,
     ) -> Report {
         let graph = plan.graph.clone();
+        let is_kept = journal.is_some();
         let running = match Running::start(plan, cancel, setup, journal) {
             Ok(running) => running,
             Err(fault) => return never_started(&graph, fault),
         };
+        if is_kept {
+            let stats = running.stats();
+            committed.is_told_by(move || stats.committed.load(Ordering::Relaxed));
+        }
         for told in running.told() {
             output::tell(&format!("{}: {told}\n", graph.name));
         }
