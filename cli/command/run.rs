@@ -30,6 +30,7 @@ use crate::args::{PipelineArgs, PlacementArgs};
 use crate::failure::{Failure, exit};
 use crate::pipeline::Pipeline;
 use crate::progress::{Cursor, Progress, Terminal, for_stderr};
+use crate::shards::ShardArgs;
 use crate::{Context, output};
 
 const AFTER_HELP: &str = "\
@@ -62,6 +63,9 @@ pub(crate) struct Run {
     /// Start from the beginning, whatever an earlier run has done
     #[arg(long, help_heading = "What is run")]
     fresh: bool,
+
+    #[command(flatten)]
+    shard: ShardArgs,
 
     /// How many rejected rows are too many: a count, or a part such as 5%
     #[arg(long, value_name = "LIMIT", help_heading = "What is run")]
@@ -133,14 +137,15 @@ impl Run {
 
     /// What the command line puts over `run:` in the file.
     fn options(&self) -> RunOptions {
-        self.placement.over(RunOptions {
+        let options = self.shard.over(RunOptions {
             max_rejects: self.max_rejects,
             limit: self.limit,
             job_timeout: self.job_timeout,
             metrics_addr: self.metrics_addr.clone(),
             quiet: self.quiet.then_some(true),
             ..RunOptions::default()
-        })
+        });
+        self.placement.over(options)
     }
 
     /// From the first thread to the last.

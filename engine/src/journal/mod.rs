@@ -10,17 +10,21 @@
 mod fingerprint;
 mod history;
 mod listing;
+mod merge;
 mod moment;
 mod record;
+mod slices;
 mod stamps;
 mod state;
 
 pub use fingerprint::Fingerprint;
 pub use history::{End, History};
 pub use listing::Listing;
+pub use merge::{Joined, Merge, Merged, Missing, merge, n_shards};
 pub use moment::Moment;
 pub use record::{
     Begun, Cut, Done, InFlight, Left, OutputRecord, Record, RejectCut, SealedRun, Session, SinkCut, SourceCut, Why,
 };
+pub use slices::{Slice, Slices};
 pub use stamps::Stamps;
 pub use state::StateFolder;
