@@ -3,9 +3,9 @@
 use std::env;
 
 use engine::config::{RunOptions, ShardChoice};
-use engine::node::{Cancel, Shard};
+use engine::node::Shard;
 
-use crate::failure::{Failure, exit};
+use crate::failure::Failure;
 
 /// The variables that number what a scheduler starts, the first that is set counts: our own, Kubernetes' indexed jobs,
 /// Slurm's arrays, the tasks of a Slurm step.
@@ -109,28 +109,6 @@ fn usage(message: String, help: String) -> Failure {
     Failure::Usage { message, help: Some(help) }
 }
 
-/// Runs shards one after the other, and says the exit code of all: the worst. One that fails does not keep the others
-/// from being tried; being asked to stop does.
-pub(crate) fn each(shards: &[Shard], cancel: &Cancel, mut run: impl FnMut(Shard) -> Result<u8, Failure>) -> u8 {
-    let mut worst = exit::DONE;
-    for (place, &shard) in shards.iter().enumerate() {
-        let code = run(shard).unwrap_or_else(|failure| failure.tell());
-        worst = worse(worst, code);
-        let is_last = place + 1 == shards.len();
-        if code == exit::INTERRUPTED || (cancel.is_draining() && !is_last) {
-            return worse(worst, exit::INTERRUPTED);
-        }
-    }
-    worst
-}
-
-/// Of two exit codes the one that asks for more: a mistake, a fault, to go on, to look at rejects, nothing.
-fn worse(one: u8, other: u8) -> u8 {
-    const WORST_FIRST: [u8; 4] = [exit::USAGE, exit::FAULT, exit::INTERRUPTED, exit::REJECTS];
-    let rank = |code: u8| WORST_FIRST.iter().position(|known| *known == code).unwrap_or(WORST_FIRST.len());
-    if rank(other) < rank(one) { other } else { one }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,28 +164,5 @@ mod tests {
             check(Some(16), Some("auto"), &[("FLOWGPU_SHARD", value)], "is no number of a shard", "from 0 to 15");
         }
         check(Some(16), Some("auto"), &[("SLURM_PROCID", "1-3")], "is no number of a shard", "from 0 to 15");
-    }
-
-    #[test]
-    fn the_exit_code_of_several_is_the_worst_and_an_interrupt_ends_them() {
-        let check = |codes: &[u8], expected: u8, n_run: usize| {
-            let shards: Vec<_> = (0..codes.len() as u32).map(|index| Shard { index, of: 16 }).collect();
-            let mut done = 0;
-            let code = each(&shards, &Cancel::new(), |shard| {
-                done += 1;
-                Ok(codes[shard.index as usize])
-            });
-            assert_eq!((code, done), (expected, n_run), "{codes:?}");
-        };
-        check(&[0, 0], 0, 2);
-        check(&[0, 3, 0], 3, 3);
-        check(&[3, 1, 0], 1, 3);
-        check(&[1, 2, 3], 2, 3);
-        check(&[3, 130, 0], 130, 2);
-        check(&[1, 130, 0], 1, 2);
-        let shards = [0, 1].map(|index| Shard { index, of: 2 });
-        let cancel = Cancel::new();
-        cancel.drain();
-        assert_eq!(each(&shards, &cancel, |_| Ok(0)), 130, "asked to stop when the first was at its end");
     }
 }

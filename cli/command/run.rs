@@ -7,6 +7,8 @@ mod memory_killer;
 mod meter;
 mod metrics;
 mod output_file;
+mod resuming;
+mod series;
 mod trace_file;
 mod workers;
 
@@ -15,7 +17,8 @@ use std::sync::Arc;
 
 use engine::config::{Document, Duration, Limit, RunOptions};
 use engine::graph::Graph;
-use engine::node::{Cancel, Fault, FaultKind};
+use engine::journal::{Journal, Opened, Start, can_resume};
+use engine::node::{Cancel, Fault, FaultKind, Shard};
 use engine::runtime::{Report, Running, Setup};
 use engine::schedule::{Inventory, Plan};
 
@@ -25,13 +28,14 @@ use self::memory_killer::MemoryKiller;
 use self::meter::Meter;
 use self::metrics::Metrics;
 use self::output_file::OutputFile;
+use self::series::Series;
 use self::trace_file::TraceFile;
 use crate::args::{PipelineArgs, PlacementArgs};
 use crate::failure::{Failure, exit};
 use crate::pipeline::Pipeline;
 use crate::progress::{Cursor, Progress, Terminal, for_stderr};
 use crate::shards::ShardArgs;
-use crate::{Context, output};
+use crate::{Context, output, shards};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -39,6 +43,7 @@ Examples:
   flowgpu run classify.yaml --set photos=/data/photos --limit 100
   flowgpu run classify.yaml --report run.json --metrics-addr 127.0.0.1:9184
   flowgpu run classify.yaml --isolation process --trace trace.json
+  flowgpu run classify.yaml --shards 16 --shard 3     one of 16 shards, which `flowgpu merge` puts together
 
 Each option but --set and --fresh has its place under `run:` in the pipeline file; the command line wins. Paths given here \
 start from the current folder, those in the file from the file's.
@@ -97,15 +102,44 @@ pub(crate) struct Run {
 
 impl Run {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
-        let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
-        let telling = Telling::of(&loaded.document, self);
-        let inventory = Inventory::read_for(&loaded.graph);
-        let plan = Plan::make(Arc::new(loaded.graph), &inventory)?;
+        let Pipeline { document, graph } =
+            Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
+        let graph = Arc::new(graph);
+        match shards::chosen(&document.run)? {
+            None => self.part(cx, &document, &graph, None),
+            Some(shards) => Series::new(&shards)?.run(|shard| self.part(cx, &document, &graph, Some(shard))),
+        }
+    }
+
+    /// Runs all of it, or one shard.
+    fn part(
+        &self,
+        cx: &Context<'_>,
+        document: &Document,
+        graph: &Arc<Graph>,
+        shard: Option<Shard>,
+    ) -> Result<u8, Failure> {
+        let telling = Telling::of(document, self, shard);
+        let inventory = Inventory::read_for(graph);
+        let plan = Plan::make(graph.clone(), &inventory)?;
+        if let (Some(shard), false) = (shard, telling.quiet) {
+            output::tell(&format!("{}: shard {} of {}\n", graph.name, shard.index, shard.of));
+        }
         if !telling.quiet {
             // Where models run is never a surprise: above all not that they run on the CPU.
             plan.notes.iter().for_each(|note| output::tell(&format!("{}: {note}\n", plan.graph.name)));
         }
-        let graph = plan.graph.clone();
+        let journal = match self.take_up(graph, shard)? {
+            Some(Opened::Finished(finished)) => {
+                output::tell(&resuming::finished(&finished, graph));
+                return Ok(finished.sealed.code);
+            }
+            Some(Opened::Ready(journal)) => Some(*journal),
+            None => None,
+        };
+        if let Some(text) = journal.as_ref().and_then(|journal| resuming::begins(journal, graph)) {
+            output::tell(&text);
+        }
         let files = Files::create(&telling)?;
         let metrics = telling.metrics_addr.as_deref().map(Metrics::bind).transpose()?;
         if let Some(metrics) = &metrics {
@@ -114,16 +148,20 @@ impl Run {
         let cancel = Cancel::new();
         let interrupts = Interrupts::watch(&graph.name, &cancel, &cx.above)?;
         let memory_killer = MemoryKiller::watch();
-        let setup =
-            Setup { build: crate::BUILD.to_owned(), program: None, trace: files.trace.as_ref().map(TraceFile::trace) };
-        let mut report = self.execute(cx, plan, cancel, &setup, &telling, metrics);
+        let setup = Setup {
+            build: crate::BUILD.to_owned(),
+            program: None,
+            trace: files.trace.as_ref().map(TraceFile::trace),
+            shard,
+        };
+        let mut report = self.execute(cx, plan, cancel, &setup, journal, &telling, metrics);
         drop(interrupts);
         let n_kills = memory_killer.n_kills();
         if let Some(fault) = &mut report.fault {
             memory_killer::explain(fault, n_kills);
         }
         let Saved { trace, faults } = files.finish(&report);
-        let code = conclude(&report, &graph, &telling, Beside { trace, n_kills });
+        let code = conclude(&report, graph, &telling, Beside { trace, n_kills });
         for fault in faults {
             let failure = Failure::from(fault);
             // The run's own end says more than a file about it that could not be written.
@@ -148,21 +186,35 @@ impl Run {
         self.placement.over(options)
     }
 
+    /// What an earlier run of this pipeline has done; `None` where no journal is kept.
+    fn take_up(&self, graph: &Graph, shard: Option<Shard>) -> Result<Option<Opened>, Failure> {
+        if !can_resume(graph) {
+            return Ok(None);
+        }
+        let start = if self.fresh { Start::Fresh } else { Start::Resume };
+        Ok(Some(Journal::open(graph, shard, start, crate::BUILD)?))
+    }
+
     /// From the first thread to the last.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one run")]
     fn execute(
         &self,
         cx: &Context<'_>,
         plan: Plan,
         cancel: Cancel,
         setup: &Setup,
+        journal: Option<Journal>,
         telling: &Telling,
         metrics: Option<Metrics>,
     ) -> Report {
         let graph = plan.graph.clone();
-        let running = match Running::start(plan, cancel, setup) {
+        let running = match Running::start(plan, cancel, setup, journal) {
             Ok(running) => running,
             Err(fault) => return never_started(&graph, fault),
         };
+        for told in running.told() {
+            output::tell(&format!("{}: {told}\n", graph.name));
+        }
         let meter = Meter::of(&running);
         // Dropped, and with that closed, when the run has ended.
         let _serving = metrics.map(|metrics| metrics.serve(&running));
@@ -236,9 +288,14 @@ struct Telling {
 impl Telling {
     /// What the document says after the command line was put over it. The command line's paths are taken from there,
     /// since they start from another folder.
-    fn of(document: &Document, run: &Run) -> Self {
+    fn of(document: &Document, run: &Run, shard: Option<Shard>) -> Self {
         let path = |given: &Option<PathBuf>, in_file: &Option<String>| {
-            given.clone().or_else(|| in_file.as_deref().map(|path| document.resolve(path)))
+            let path = given.clone().or_else(|| in_file.as_deref().map(|path| document.resolve(path)))?;
+            // Each shard has a file of its own.
+            Some(match (shard, path.to_str()) {
+                (Some(shard), Some(path)) => PathBuf::from(shard.name(path)),
+                _ => path,
+            })
         };
         Telling {
             quiet: document.run.quiet.unwrap_or(false),
@@ -273,6 +330,9 @@ fn never_started(graph: &Graph, fault: Fault) -> Report {
         name: graph.name.clone(),
         outcome: engine::runtime::Outcome::Failed,
         exit_code: crate::failure::fault_code(&fault),
+        resumed_at: 0,
+        committed: 0,
+        redone: 0,
         seconds: 0.0,
         rows_in: 0,
         fault: Some(fault),

@@ -99,7 +99,8 @@ impl Scene {
     }
 
     pub fn photo(&self, name: &str, number: usize) {
-        let picture = image::RgbImage::from_pixel(1 + number as u32 % 37, 1 + number as u32 % 23, image::Rgb([9, 9, 9]));
+        let picture =
+            image::RgbImage::from_pixel(1 + number as u32 % 37, 1 + number as u32 % 23, image::Rgb([9, 9, 9]));
         let mut file = Cursor::new(Vec::new());
         picture.write_to(&mut file, image::ImageFormat::Png).expect("a picture");
         let mut file = file.into_inner();

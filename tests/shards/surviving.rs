@@ -84,7 +84,10 @@ fn a_second_process_on_a_shard_leaves_and_says_who_has_it() {
     scene.wait_for_cut(5, 16);
     let second = scene.shard(5, 16, &[]);
     let told = second.expect(1);
-    assert!(told.contains(&format!("shard 00005-of-00016 of `p` is being run already, by pid {}", child.id())), "{told}");
+    assert!(
+        told.contains(&format!("shard 00005-of-00016 of `p` is being run already, by pid {}", child.id())),
+        "{told}"
+    );
     let merge = scene.merge(&[]);
     assert!(merge.expect(1).contains(&format!("shard 5 is being run by pid {} at ", child.id())), "{merge:?}");
     // Another shard is none of its business.

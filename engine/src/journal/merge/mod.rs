@@ -14,7 +14,7 @@ mod shards;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Moment, StateFolder};
+use super::{Moment, StateFolder, host};
 use crate::durable::{Lock, publish};
 use crate::graph::Graph;
 use crate::node::{Fault, Parts, Sealed, Shard, normalised};
@@ -128,7 +128,7 @@ pub fn merge(graph: &Graph, of: u32) -> Result<Merge, Fault> {
 
 /// The lock of the undivided run, which writes the same outputs.
 fn lock(graph: &Graph, folder: &StateFolder) -> Result<Lock, Fault> {
-    let note = format!("pid {} since {}\n", std::process::id(), Moment::now());
+    let note = format!("pid {} on {} since {}\n", std::process::id(), host(), Moment::now());
     Lock::take(&folder.lock(), &note)?.map_err(|held| {
         let who = held.pid.map_or_else(|| held.note.clone(), |pid| format!("pid {pid}"));
         Fault::transient(format!("`{}` is being merged or run already, by {who}", graph.name))
