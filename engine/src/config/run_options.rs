@@ -87,7 +87,7 @@ pub enum OnChange {
     Keep,
     /// The run goes back to before the first of them, and on from there.
     Reprocess,
-    /// The run does not go on. New files and files that are gone keep it from that too.
+    /// The run does not go on; files that are gone keep it from that too.
     Fail,
 }
 
