@@ -109,6 +109,7 @@ impl TestModel {
 
 impl NodeKind for TestModel {
     const NAME: &'static str = "infer.test";
+    const INCIDENTAL: &'static [&'static str] = &["batch", "micros", "device"];
     const EXAMPLE: &'static str = "sums: {kind: infer.test, with: {n: 4, micros: 500}}";
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
