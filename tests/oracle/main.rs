@@ -43,7 +43,7 @@ fn number(variable: &str, default: u64) -> u64 {
 
 /// Runs a round; what it has counted, or `None` if something did not hold.
 fn round(seed: u64) -> Option<Tally> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let folder = tempfile::Builder::new().prefix("flowgpu-oracle-").tempdir().expect("a folder");
     let done = catch_unwind(|| round::run(seed, folder.path()));
     let Ok(tally) = done else {
         say(&format!("seed {seed} failed; its files are in {}", folder.keep().display()));

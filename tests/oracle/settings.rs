@@ -12,6 +12,7 @@ pub struct Settings {
     n_workers: u64,
     batch: u64,
     queue: u64,
+    on_change: &'static str,
     journal: &'static str,
 }
 
@@ -26,6 +27,8 @@ impl Settings {
             n_workers: dice.between(1, 2),
             batch: dice.between(1, 12),
             queue: dice.between(1, 3),
+            // Nothing changes, so none of these has anything to do.
+            on_change: dice.pick(&["keep", "reprocess", "fail"]),
             journal: "on",
         }
     }
@@ -37,11 +40,11 @@ impl Settings {
 
     /// The pipeline file with these nodes.
     pub fn file(&self, nodes: &str) -> String {
-        let Settings { commit_millis, io_threads, row_threads, journal, .. } = self;
+        let Settings { commit_millis, io_threads, row_threads, on_change, journal, .. } = self;
         let nodes = replaced(&replaced(&replaced(nodes, "queue", self.queue), "size", self.batch), "batch", self.batch);
         format!(
             "name: oracle\nrun: {{rejects: {REJECTS}, commit_every: {commit_millis}ms, journal: \"{journal}\", \
-             threads: {{io: {io_threads}, rows: {row_threads}}}}}\nnodes:\n{nodes}"
+             on_change: {on_change}, threads: {{io: {io_threads}, rows: {row_threads}}}}}\nnodes:\n{nodes}"
         )
     }
 
