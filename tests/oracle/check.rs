@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::time::SystemTime;
 
-use crate::case::{Case, Conserved, Form, REJECTS, Truth};
+use crate::case::{Case, Conserved, REJECTS, Truth};
 use crate::pipeline::Pipeline;
 use crate::reading::{lines, text, uris};
 
@@ -114,13 +116,10 @@ fn walk(base: &Path, folder: &Path, found: &mut BTreeSet<String>) {
 }
 
 /// What changes when an output is written again.
-pub fn marks(case: &Case, folder: &Path) -> Vec<(u64, std::time::SystemTime)> {
-    use std::os::unix::fs::MetadataExt;
-    let files = case.outputs.iter().filter(|output| output.form != Form::Npy).map(|output| folder.join(&output.path));
-    files
-        .map(|path| {
-            let metadata = fs::metadata(path).expect("an output");
-            (metadata.ino(), metadata.modified().expect("a time"))
-        })
-        .collect()
+pub fn marks(case: &Case, folder: &Path) -> Vec<(u64, SystemTime)> {
+    let mark = |file: String| {
+        let metadata = fs::metadata(folder.join(file)).expect("an output");
+        (metadata.ino(), metadata.modified().expect("a time"))
+    };
+    case.outputs.iter().flat_map(|output| output.files()).map(mark).collect()
 }
