@@ -96,6 +96,7 @@ impl Inferring {
             State { window: Window::new(), under_way: HashMap::new(), jobs: HashMap::new(), next_job: 0, ended: false };
         let completions = executor.completions().clone();
         loop {
+            self.me.shared.check()?;
             while let Some(computed) = state.window.pop() {
                 self.outlets.emit(computed.batch, computed.passed, computed.rejects, computed.upto)?;
             }

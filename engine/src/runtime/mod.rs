@@ -10,21 +10,25 @@
 //! This module knows no kind of node, no model and no file format.
 
 mod accounting;
+mod committer;
 mod crew;
 mod ending;
 mod exit;
 mod fold;
 mod infer;
+mod ledger;
 mod merge;
 mod message;
 mod outlets;
 mod pace;
 mod parallel;
 mod pools;
+mod progress;
 mod project;
 mod queue;
 mod rejects;
 mod report;
+mod resume;
 mod row_task;
 mod running;
 mod shared;

@@ -57,7 +57,8 @@ impl Task for RowTask {
         let whole = input.batch.as_ref().expect("grains are cut from rows");
         let rows = whole.slice(range);
         let Some(map) = &self.map else {
-            return Ok(Grain { batch: Some(project(&self.me.node().spec, &[&rows], Vec::new())), rejects: Vec::new() });
+            let batch = project(&self.me.node().spec, &[&rows], Vec::new());
+            return Ok(Grain { batch: Some(batch), ..Grain::default() });
         };
         let mapped = map_rows(rows.n_rows(), "the code for this row", &self.new_types, &*self.alloc, |row_idx, out| {
             map.map_row(rows.row(row_idx), out)
@@ -66,7 +67,8 @@ impl Task for RowTask {
             mapped.rejects.into_iter().map(|(row_idx, reject)| self.me.reject(&self.names, &rows, row_idx, reject));
         let rejects = rejects.collect::<Result<Vec<_>, _>>()?;
         let passed = if rejects.is_empty() { rows } else { rows.take(&mapped.passed) };
-        Ok(Grain { batch: Some(project(&self.me.node().spec, &[&passed], mapped.columns)), rejects })
+        let batch = project(&self.me.node().spec, &[&passed], mapped.columns);
+        Ok(Grain { batch: Some(batch), rejects, ..Grain::default() })
     }
 }
 

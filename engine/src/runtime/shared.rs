@@ -4,6 +4,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use super::exit::{Exit, Step};
+use super::progress::Progress;
 use super::rejects::RejectLog;
 use super::stats::{NodeStats, RunStats};
 use super::trace::Trace;
@@ -18,6 +20,7 @@ pub(super) struct Shared {
     pub(super) cancel: Cancel,
     pub(super) stats: Arc<RunStats>,
     pub(super) rejects: RejectLog,
+    pub(super) progress: Progress,
     pub(super) trace: Option<Arc<Trace>>,
     fault: Mutex<Option<Fault>>,
 }
@@ -28,15 +31,21 @@ impl Shared {
         cancel: Cancel,
         stats: Arc<RunStats>,
         rejects: RejectLog,
+        progress: Progress,
         trace: Option<Arc<Trace>>,
     ) -> Self {
-        Shared { graph, cancel, stats, rejects, trace, fault: Mutex::new(None) }
+        Shared { graph, cancel, stats, rejects, progress, trace, fault: Mutex::new(None) }
     }
 
     /// Records a fault; the first one stays. Sources stop.
     pub(super) fn fail(&self, fault: Fault) {
         self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(fault);
         self.cancel.abort();
+    }
+
+    /// Ends a stage if everything is to stop.
+    pub(super) fn check(&self) -> Step {
+        if self.cancel.is_aborted() { Err(Exit::Cancelled) } else { Ok(()) }
     }
 
     /// The first fault.

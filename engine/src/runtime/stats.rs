@@ -83,19 +83,25 @@ pub struct RunStats {
     pub(super) listed: Vec<AtomicU64>,
     /// Rejected rows, each once.
     pub rejects: AtomicU64,
+    /// Rows of all sources that are done and durable.
+    pub committed: AtomicU64,
+    /// The row of each source at which this run began, by source number.
+    pub(super) starts: Vec<u64>,
     /// Whether sources were asked to stop before their end.
     pub(super) stopped_early: AtomicBool,
 }
 
 impl RunStats {
-    pub(super) fn new(n_nodes: usize, n_sources: usize, workers: Vec<Arc<WorkerStats>>) -> Self {
+    pub(super) fn new(n_nodes: usize, starts: Vec<u64>, workers: Vec<Arc<WorkerStats>>) -> Self {
         RunStats {
             start: Instant::now(),
             nodes: (0..n_nodes).map(|_| Arc::default()).collect(),
             workers,
-            totals: (0..n_sources).map(|_| AtomicU64::new(u64::MAX)).collect(),
-            listed: (0..n_sources).map(|_| AtomicU64::new(0)).collect(),
+            totals: starts.iter().map(|_| AtomicU64::new(u64::MAX)).collect(),
+            listed: starts.iter().map(|&start| AtomicU64::new(start)).collect(),
             rejects: AtomicU64::new(0),
+            committed: AtomicU64::new(starts.iter().sum()),
+            starts,
             stopped_early: AtomicBool::new(false),
         }
     }
@@ -108,7 +114,23 @@ impl RunStats {
             .try_fold(0u64, |sum, total| (total != u64::MAX).then(|| sum.saturating_add(total)))
     }
 
-    /// Rows that source number `source` has listed.
+    /// Rows that source number `source` will list, if that is known.
+    pub(super) fn total_of(&self, source: u32) -> Option<u64> {
+        let total = self.totals[source as usize].load(Ordering::Relaxed);
+        (total != u64::MAX).then_some(total)
+    }
+
+    /// Rows of all sources that earlier runs have done.
+    pub fn resumed_at(&self) -> u64 {
+        self.starts.iter().sum()
+    }
+
+    /// Rows that source number `source` has listed since this run began.
+    pub(super) fn listed_here(&self, source: u32) -> u64 {
+        self.listed(source).saturating_sub(self.starts[source as usize])
+    }
+
+    /// Rows that source number `source` has listed, those of earlier runs among them.
     pub fn listed(&self, source: u32) -> u64 {
         self.listed[source as usize].load(Ordering::Relaxed)
     }
