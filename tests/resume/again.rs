@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::program::Folder;
+use rustix::process::Signal;
+
+use crate::program::{Folder, wait_for};
 use crate::scene::{
     RUN, committed, kill_at, nothing_unfinished, pipeline, rows_out, same, sums, undisturbed, write_pipeline,
 };
@@ -28,7 +30,7 @@ fn a_finished_run_says_so_does_nothing_and_repeats_its_code() {
         let (before, records) = (inode(&folder, "out.jsonl"), committed(&folder));
         let again = folder.run(&["run", "p.yaml"]);
         assert_eq!(again.code, code, "{again:?}");
-        assert!(again.stderr.starts_with("p: done already at 20") && again.stderr.contains(told), "{again:?}");
+        assert!(again.stderr.contains("p: done already at 20") && again.stderr.contains(told), "{again:?}");
         assert_eq!(again.stdout, "");
         assert_eq!((inode(&folder, "out.jsonl"), committed(&folder)), (before, records));
     }
@@ -60,7 +62,12 @@ fn fresh_begins_anew_and_the_old_output_stays_until_the_new_is_complete() {
     let before = inode(&folder, "out.jsonl");
     fs::remove_file(folder.path("hung")).expect("a file");
     let fresh = [&RUN[..], &["--fresh"]].concat();
-    assert_eq!(kill_at(&folder, &fresh, 300), 300);
+    let run = folder.start(&fresh);
+    // Until the model hangs the journal may be that of the finished run.
+    wait_for("the model to hang", || folder.path("hung").exists().then_some(()));
+    wait_for("rows to be committed", || (committed(&folder) == 300).then_some(()));
+    run.signal(Signal::KILL);
+    run.killed();
     assert_eq!((folder.read("out.jsonl"), inode(&folder, "out.jsonl")), (old.clone(), before));
     // What it had begun is gone on with, unless it is to be forgotten too.
     let done = folder.run(&fresh);
@@ -75,10 +82,9 @@ fn fresh_begins_anew_and_the_old_output_stays_until_the_new_is_complete() {
 fn without_a_journal_every_run_begins_at_the_first_row() {
     let folder = Folder::new();
     write_pipeline(&folder, ", journal: \"off\"", &sums(500, 300));
-    let mut run = folder.start(&[&RUN[..], &["--metrics-addr", "127.0.0.1:0"]].concat());
-    run.metrics_address();
-    crate::program::wait_for("the model to hang", || folder.path("hung").exists().then_some(()));
-    run.signal(rustix::process::Signal::KILL);
+    let run = folder.start(&RUN);
+    wait_for("the model to hang", || folder.path("hung").exists().then_some(()));
+    run.signal(Signal::KILL);
     run.killed();
     for _ in 0..2 {
         let done = folder.run(&RUN);
@@ -118,10 +124,10 @@ fn a_limited_run_goes_on_when_the_limit_is_larger_or_gone() {
         assert_eq!(inode(&folder, "out.jsonl"), before);
     }
     let done = folder.run(&limited("220"));
-    assert!(done.code == 3 && done.stderr.contains("p: resuming at 100 of "), "{done:?}");
+    assert!(done.code == 3 && done.stderr.contains("p: resuming at 100 rows\n"), "{done:?}");
     assert_eq!((folder.rows("out.jsonl").len(), rows_out(&folder, "rows")), (218, 120));
     let done = folder.run(&RUN);
-    assert!(done.code == 3 && done.stderr.contains("p: resuming at 220 of 500 rows (44 %)\n"), "{done:?}");
+    assert!(done.code == 3 && done.stderr.contains("p: resuming at 220 rows\n"), "{done:?}");
     assert_eq!(rows_out(&folder, "rows"), 280);
     same(&expected, &folder, &["out.jsonl", "p.rejects.jsonl"]);
     nothing_unfinished(&folder);

@@ -22,9 +22,12 @@ fn what_changes_results_keeps_a_run_from_going_on_and_is_shown() {
             "  out: {kind: sink.csv,",
             "`out`: the kind was \"sink.jsonl\" and is \"sink.csv\"",
         ),
-        ("from: sums", "from: tensor", "`out`: `from` was [\"sums\"] and is [\"tensor\"]"),
         ("path: out.jsonl", "path: other.jsonl", "`out`: `path` was \"out.jsonl\" and is \"other.jsonl\""),
-        ("  out:", "  more: {kind: transform.test_pass, from: sums}\n  out:", "node `more` is new"),
+        (
+            "  out: {kind: sink.jsonl, from: sums,",
+            "  more: {kind: transform.test_pass, from: sums}\n  out: {kind: sink.jsonl, from: more,",
+            "`out`: `from` was [\"sums\"] and is [\"more\"]; node `more` is new",
+        ),
     ];
     for (from, to, told) in changes {
         write_pipeline(&folder, "", &nodes.replace(from, to));

@@ -117,6 +117,8 @@ impl Sinking {
         let shared = self.me.shared.clone();
         let upto = message.upto;
         self.rejected.arrive(&message.rejects);
+        // Before this sink notes a position behind them: a cut may be made there at once, and has to have them.
+        shared.rejects.advance(message.rejects);
         let mut points = shared.progress.ledger().claim(self.number, upto);
         let mut rows = message.batch;
         // In a union of branches rows of the watermark's own position may be here already: a cut goes before them.
@@ -136,7 +138,6 @@ impl Sinking {
         if let Some(batch) = &rows {
             self.write(batch)?;
         }
-        shared.rejects.advance(message.rejects);
         shared.progress.ledger().passed(self.number, upto);
         self.note_due()?;
         if shared.rejects.is_crowded() {
