@@ -5,6 +5,7 @@
 mod completions;
 mod devices;
 mod graph;
+mod merge;
 mod nodes;
 mod plan;
 mod run;
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Run(Box<run::Run>),
     /// Show how far runs are, alive or dead
     Status(status::Status),
+    /// Put the outputs of a run's shards together
+    Merge(merge::Merge),
     /// Find every mistake in pipelines without running them
     Validate(validate::Validate),
     /// Show a pipeline as a graph, with the figures of a run on it if there is a report
@@ -50,6 +53,7 @@ impl Command {
         match self {
             Command::Run(command) => command.run(cx),
             Command::Status(command) => command.run(cx),
+            Command::Merge(command) => command.run(cx),
             Command::Validate(command) => command.run(cx),
             Command::Graph(command) => command.run(cx),
             Command::Plan(command) => command.run(cx),

@@ -56,6 +56,21 @@ impl StateFolder {
         self.path.join(format!("stamps.{source}"))
     }
 
+    /// Which slice of source number `source` is read, if this is a shard's.
+    pub fn slice(&self, source: usize) -> PathBuf {
+        self.path.join(format!("slice.{source}"))
+    }
+
+    /// What was merged, if this is the folder of the whole run and that is divided into so many shards.
+    pub fn merged(&self, shards: u32) -> PathBuf {
+        self.boundaries(shards).join("merged")
+    }
+
+    /// Where the slices begin, if this is the folder of the whole run and that is divided into so many shards.
+    pub fn boundaries(&self, shards: u32) -> PathBuf {
+        self.path.join(format!("of-{shards:05}"))
+    }
+
     /// The rows that are being decoded.
     pub fn flight(&self) -> PathBuf {
         self.path.join("in-flight")

@@ -33,6 +33,7 @@ mod row_task;
 mod running;
 mod shared;
 mod sink;
+mod slicing;
 mod source;
 mod stats;
 mod trace;

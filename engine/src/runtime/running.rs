@@ -27,6 +27,7 @@ use super::resume::Origin;
 use super::row_task::RowTask;
 use super::shared::{Me, Shared};
 use super::sink::{Rejections, Sinking, Sunk};
+use super::slicing::divide;
 use super::source::{FetchTask, Lister};
 use super::stats::{RunStats, nanos};
 use super::trace::{Place, Trace};
@@ -46,6 +47,8 @@ pub struct Setup {
     pub program: Option<PathBuf>,
     /// What every span of work is written to.
     pub trace: Option<Arc<Trace>>,
+    /// The part of the run that this is, if it is one.
+    pub shard: Option<Shard>,
 }
 
 /// A run under way. Waits for nothing by itself: see [`Running::join`].
@@ -81,15 +84,14 @@ impl Running {
         let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
         // Sources first: a glob that matches nothing is told before any output is opened.
         let mut built = Vec::new();
-        let part = Part {
-            shard: journal.as_ref().and_then(Journal::shard),
-            is_resumed: journal.as_ref().is_some_and(|journal| journal.from().is_some()),
-        };
+        let part =
+            Part { shard: setup.shard, is_resumed: journal.as_ref().is_some_and(|journal| journal.from().is_some()) };
         for &node_idx in &graph.order {
             let arena = crew.input_arena(&graph.nodes[node_idx])?;
             let alloc = arena.map_or_else(|| alloc.clone(), |arena| Arc::new(arena) as Arc<dyn Alloc>);
             built.push((node_idx, build(&graph, node_idx, part, &alloc, &cancel)?));
         }
+        let offsets = divide(&graph, part.shard, &mut built, &cancel)?;
         let origin = Origin::of(&graph, journal.as_mut(), &mut built)?;
         if let Some(journal) = &mut journal {
             journal.session(graph.run.limit, Vec::new())?;
@@ -124,6 +126,7 @@ impl Running {
             crew: crew.clone(),
             alloc,
             starts,
+            offsets,
             sinks,
             senders: HashMap::new(),
             receivers: HashMap::new(),
@@ -231,6 +234,8 @@ struct Start {
     alloc: Arc<dyn Alloc>,
     /// By source: the index of the first row.
     starts: Vec<u64>,
+    /// By source: what is added to an index for the source's own.
+    offsets: Vec<u64>,
     /// By sink: where it stands.
     sinks: Vec<SinkCut>,
     /// By (reader, input): the writing end of that edge.
@@ -360,7 +365,7 @@ impl Start {
         if let Some(count) = source.count {
             self.count(node, limit, count)?;
         }
-        let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone(), start, 0);
+        let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone(), start, self.offsets[number]);
         let (spawner, threads) = (self.pools.io.clone(), self.plan.pools.io);
         self.parallel(me, node, task, receiver, spawner, threads, Waiting::Work)
     }
