@@ -57,9 +57,10 @@ impl Lister {
         let shared = self.me.shared.clone();
         match self.drive() {
             Ok(()) if shared.cancel.is_aborted() => Exit::Cancelled,
-            Ok(()) => self.output.end().map_or(Exit::DownstreamClosed, |()| Exit::Finished),
+            Ok(()) if self.output.end().is_ok() => Exit::Finished,
             // What fetches has stopped before.
-            Err(Exit::DownstreamClosed) if shared.cancel.is_draining() => Exit::Finished,
+            Ok(()) | Err(Exit::DownstreamClosed) if shared.cancel.is_draining() => Exit::Finished,
+            Ok(()) => Exit::DownstreamClosed,
             Err(exit) => exit,
         }
     }
