@@ -7,7 +7,9 @@ mod memory_killer;
 mod meter;
 mod metrics;
 mod output_file;
+mod stalls;
 mod trace_file;
+mod trial;
 mod workers;
 
 use std::path::PathBuf;
@@ -110,8 +112,13 @@ impl Run {
         let cancel = Cancel::new();
         let interrupts = Interrupts::watch(&graph.name, &cancel, &cx.above)?;
         let memory_killer = MemoryKiller::watch();
-        let setup =
-            Setup { build: crate::BUILD.to_owned(), program: None, trace: files.trace.as_ref().map(TraceFile::trace) };
+        let setup = Setup {
+            build: crate::BUILD.to_owned(),
+            program: None,
+            trace: files.trace.as_ref().map(TraceFile::trace),
+            try_row: Some(trial::of(&self.pipeline)),
+            on_stall: Some(stalls::tell(&graph.name, &cx.above)),
+        };
         let mut report = self.execute(cx, plan, cancel, &setup, &telling, metrics);
         drop(interrupts);
         let n_kills = memory_killer.n_kills();
@@ -277,5 +284,6 @@ fn never_started(graph: &Graph, fault: Fault) -> Report {
         rejects: engine::runtime::RejectReport::default(),
         accounts: Vec::new(),
         bottleneck: None,
+        stalls: Vec::new(),
     }
 }

@@ -222,6 +222,12 @@ const METRICS: &[Metric] = &[
         help: "Batches that wait before the node.",
         value: |node, _| node.queue.load(Ordering::Relaxed) as f64,
     },
+    Metric {
+        name: "flowgpu_stalled",
+        ty: "gauge",
+        help: "Seconds for which the node has made no progress with what it holds, once they count as a stall; else 0.",
+        value: |node, _| count(&node.stalled) / 1e3,
+    },
 ];
 
 /// A metric of each worker.

@@ -85,6 +85,7 @@ pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
         rejects: reject_report(graph, counts, reject_path),
         accounts,
         bottleneck: Verdict::of(graph, stats, elapsed),
+        stalls: stats.stalls(),
     }
 }
 

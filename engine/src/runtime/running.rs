@@ -7,11 +7,13 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use super::board::Described;
 use super::crew::Crew;
 use super::ending::finish;
 use super::exit::Exit;
 use super::fold::Folding;
 use super::infer::Inferring;
+use super::killer::Killer;
 use super::merge::Merging;
 use super::message::Message;
 use super::outlets::Outlets;
@@ -24,12 +26,16 @@ use super::row_task::RowTask;
 use super::shared::{Me, Shared};
 use super::sink::{Sinking, Sunk};
 use super::source::{FetchTask, Lister};
+use super::stall::OnStall;
 use super::stats::{RunStats, nanos};
 use super::trace::{Place, Trace};
+use super::trial::TryRow;
+use super::watchdog::{STALL, Watchdog};
+use super::writing::Writing;
 use crate::config::Port;
 use crate::data::{Alloc, HeapPool};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::node::{BuildCx, Cancel, Fault, Padding, Role, SourceStage, Stage};
+use crate::node::{BuildCx, Cancel, Counting, Fault, Padding, Role, SourceStage, Stage};
 use crate::schedule::{DevicePlace, Plan};
 
 /// What a run needs to know of the program that it runs in.
@@ -41,6 +47,10 @@ pub struct Setup {
     pub program: Option<PathBuf>,
     /// What every span of work is written to.
     pub trace: Option<Arc<Trace>>,
+    /// Who is told of nodes that do not come on.
+    pub on_stall: Option<OnStall>,
+    /// How a row that may have killed the process is tried.
+    pub try_row: Option<TryRow>,
 }
 
 /// A run under way. Waits for nothing by itself: see [`Running::join`].
@@ -49,6 +59,8 @@ pub struct Running {
     shared: Arc<Shared>,
     stages: Vec<JoinHandle<(usize, Exit, Option<Sunk>)>>,
     crew: Arc<Crew>,
+    /// Looks until all is done, the outputs' names included.
+    watchdog: Watchdog,
     // Dropped last: stages hand their work to these threads.
     _pools: Arc<ThreadPools>,
 }
@@ -71,7 +83,8 @@ impl Running {
         let crew = Arc::new(Crew::start(&plan, setup)?);
         let stats = Arc::new(RunStats::new(graph.nodes.len(), n_sources, crew.stats.clone()));
         let log = RejectLog::new(graph.reject_path(), graph.run.max_rejects, graph.sinks().count());
-        let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, setup.trace.clone()));
+        let shared =
+            Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, setup.trace.clone(), Killer::default()));
         if let Some(trace) = &setup.trace {
             trace.name(Place::Here, "flowgpu");
             for (worker, stats) in shared.stats.workers.iter().enumerate() {
@@ -80,12 +93,17 @@ impl Running {
         }
         let pools = Arc::new(ThreadPools::start(plan.pools)?);
         let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
+        // From here on: a listing may hang while its node is built.
+        let stall = graph.run.stall.map_or(STALL, |stall| stall.get());
+        let watchdog = Watchdog::start(shared.clone(), stall, setup.on_stall.clone());
         // Sources first: a glob that matches nothing is told before any output is opened.
         let mut built = Vec::new();
         for &node_idx in &graph.order {
             let arena = crew.input_arena(&graph.nodes[node_idx])?;
             let alloc = arena.map_or_else(|| alloc.clone(), |arena| Arc::new(arena) as Arc<dyn Alloc>);
+            let hold = shared.board.lane(node_idx, 1).hold(Arc::new(Described::new("opening what it needs")));
             built.push((node_idx, build(&graph, node_idx, &alloc, &cancel)?));
+            drop(hold);
         }
         let mut start = Start {
             plan: plan.clone(),
@@ -102,7 +120,7 @@ impl Running {
             start.stage(node_idx, stage)?;
         }
         let stages = start.stages;
-        Ok(Running { plan, shared, stages, crew, _pools: pools })
+        Ok(Running { plan, shared, stages, crew, watchdog, _pools: pools })
     }
 
     /// The plan that runs.
@@ -143,7 +161,9 @@ impl Running {
         sunk.sort_by_key(|sunk| sunk.node_idx);
         // Workers leave before outputs get their names: what a finished run leaves behind is its outputs alone.
         drop(self.crew);
-        finish(&self.plan, &self.shared, sunk)
+        let report = finish(&self.plan, &self.shared, sunk);
+        drop(self.watchdog);
+        report
     }
 }
 
@@ -239,7 +259,8 @@ impl Start {
             Stage::Rows(map) => self.rows(me, node, Some(map)),
             Stage::Fold(fold) => {
                 let (input, outlets) = (self.input(node_idx)?, self.outlets(node_idx));
-                let folding = Folding { me, fold, input, outlets };
+                let lane = me.lane(1);
+                let folding = Folding { me, fold, input, outlets, lane };
                 self.spawn(node_idx, &node.name, move || (folding.run(), None))
             }
             Stage::Infer(infer) => {
@@ -251,6 +272,7 @@ impl Start {
                     input,
                     outlets,
                     places: Vec::new(),
+                    at_work: None,
                 };
                 let (plan, crew, pool) = (self.plan.clone(), self.crew.clone(), self.pools.model.clone());
                 let start = move || crew.executor(&plan, node_idx, &infer, &pool);
@@ -259,7 +281,8 @@ impl Start {
             Stage::Sink(sink) => {
                 let input = self.input(node_idx)?;
                 let number = graph.sinks().position(|sink| sink == node_idx).expect("it is a sink");
-                let sinking = Sinking { me, sink, input, number };
+                let writing = Writing::new(&me, "writing");
+                let sinking = Sinking { me, sink, input, number, writing };
                 self.spawn(node_idx, &node.name, move || {
                     let (exit, sunk) = sinking.run();
                     (exit, Some(sunk))
@@ -276,7 +299,7 @@ impl Start {
         let lister = Lister { me: me.clone(), list: source.list, limit, output: sender };
         self.spawn(node_idx, &format!("{}/list", node.name), move || (lister.run(), None))?;
         if let Some(count) = source.count {
-            self.count(node, limit, count)?;
+            self.count(&me, limit, count)?;
         }
         let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone());
         let (spawner, threads) = (self.pools.io.clone(), self.plan.pools.io);
@@ -284,10 +307,15 @@ impl Start {
     }
 
     /// Counts beside the run; nobody waits for it.
-    fn count(&self, node: &GraphNode, limit: u64, count: crate::node::Count) -> Result<(), Fault> {
+    fn count(&self, me: &Me, limit: u64, count: crate::node::Count) -> Result<(), Fault> {
+        let node = me.node();
         let (shared, number) = (self.shared.clone(), node.source.expect("a source has a number") as usize);
+        let (lane, counting) = (me.lane(1), Arc::new(Counting::new(shared.cancel.clone())));
         let counting = move || {
-            if let Some(total) = count(&shared.cancel) {
+            let hold = lane.hold(counting.clone());
+            let total = count(&counting);
+            drop(hold);
+            if let Some(total) = total {
                 shared.stats.totals[number].store(total.min(limit), Ordering::Relaxed);
             }
         };

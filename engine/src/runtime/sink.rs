@@ -8,6 +8,7 @@ use super::message::Message;
 use super::queue::Receiver;
 use super::shared::Me;
 use super::stats::NodeStats;
+use super::writing::Writing;
 use crate::data::RowPos;
 use crate::node::Sink;
 
@@ -18,6 +19,7 @@ pub(super) struct Sinking {
     pub(super) input: Receiver<Message>,
     /// The sink's number in the reject log.
     pub(super) number: usize,
+    pub(super) writing: Writing,
 }
 
 /// What a sink leaves when its stage has ended.
@@ -53,7 +55,9 @@ impl Sinking {
         }
         self.me.shared.rejects.advance(self.number, RowPos::END, Vec::new(), &self.me.shared.stats)?;
         let start = Instant::now();
+        let hold = self.writing.begin();
         self.sink.cut(seen)?.1()?;
+        drop(hold);
         self.me.worked(start);
         Ok(())
     }
@@ -62,7 +66,9 @@ impl Sinking {
         let start = Instant::now();
         if let Some(batch) = &message.batch {
             self.me.stats.rows_in.fetch_add(batch.n_rows() as u64, Ordering::Relaxed);
+            let hold = self.writing.begin();
             self.sink.write(batch)?;
+            drop(hold);
             self.me.stats.rows_out.fetch_add(batch.n_rows() as u64, Ordering::Relaxed);
             self.me.stats.bytes_out.fetch_add(batch.bytes() as u64, Ordering::Relaxed);
         }

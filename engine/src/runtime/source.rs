@@ -1,9 +1,10 @@
 //! Sources: a thread that lists, and fetches as parallel work.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::board::{At, Described, Holding};
 use super::exit::{Exit, Step};
 use super::pace::GRAIN_ROWS;
 use super::parallel::{Chunk, Grain, Task};
@@ -12,7 +13,8 @@ use super::queue::Sender;
 use super::row_task::map_rows;
 use super::shared::Me;
 use crate::data::{Alloc, Batch, ColumnType, RejectRow, RowPos};
-use crate::node::{Fault, Fetch, Item, List};
+use crate::graph::render::figures::grouped;
+use crate::node::{Counting, Fault, Fetch, Item, List};
 
 /// Items that a source has listed, one after the other.
 pub(super) struct Listed {
@@ -60,6 +62,7 @@ impl Lister {
         let shared = self.me.shared.clone();
         let number = self.me.node().source.expect("a source has a number");
         let listed = &shared.stats.listed[number as usize];
+        let (lane, listing) = (self.me.lane(1), Arc::new(Listing::default()));
         let mut index = 0;
         // A first small chunk, so that work begins at once.
         let mut max = 16;
@@ -70,10 +73,13 @@ impl Lister {
             }
             let wanted = (self.limit - index).min(max) as usize;
             let mut items = Vec::with_capacity(wanted);
+            let hold = lane.hold(listing.clone());
             self.list.next_items(wanted, &mut items)?;
+            drop(hold);
             if items.is_empty() {
                 break;
             }
+            listing.came_to(&self.me, items.last());
             let first = RowPos::new(number, index);
             index += items.len() as u64;
             listed.store(index, Ordering::Relaxed);
@@ -84,6 +90,39 @@ impl Lister {
         shared.stats.totals[number as usize].store(index, Ordering::Relaxed);
         Ok(())
     }
+}
+
+/// Where a listing stands.
+#[derive(Default)]
+struct Listing(Mutex<Option<Described>>);
+
+impl Listing {
+    fn came_to(&self, me: &Me, last: Option<&Item>) {
+        let described = last.map(|item| describe(me, "listing what comes after", item));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = described;
+    }
+}
+
+impl Holding for Listing {
+    fn describe(&self) -> Described {
+        let described = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        described.unwrap_or_else(|| Described::new("listing"))
+    }
+}
+
+impl Holding for Counting {
+    fn progress(&self) -> u64 {
+        self.n_seen()
+    }
+
+    fn describe(&self) -> Described {
+        Described::new(format!("counting, {} so far", grouped(self.n_seen())))
+    }
+}
+
+/// What is done with an item. The locator of a file is its path.
+fn describe(me: &Me, verb: &str, item: &Item) -> Described {
+    Described::new(format!("{verb} `{}`", item.uri)).at(me.shared.graph.base.join(&item.locator))
 }
 
 /// What a source does to a piece of its listing.
@@ -104,14 +143,15 @@ impl FetchTask {
 impl Task for FetchTask {
     type Input = Listed;
 
-    fn run(&self, input: &Listed, range: Range<usize>) -> Result<Grain, Fault> {
+    fn run(&self, input: &Listed, range: Range<usize>, at: &At) -> Result<Grain, Fault> {
         let (start, n_rows) = (range.start, range.len());
         let row = |row_idx: usize| {
             let item = &input.items[start + row_idx];
             (input.upto(start + row_idx), item, item.id.as_deref().unwrap_or(&item.uri))
         };
-        let mapped = map_rows(n_rows, "reading this", &self.types, &*self.alloc, |row_idx, out| {
+        let mapped = map_rows(n_rows, "reading this", &self.types, &*self.alloc, at, |row_idx, out| {
             let (pos, item, id) = row(row_idx);
+            self.me.shared.killer.listed(pos, item);
             out.text(0, id);
             out.text(1, &item.uri);
             self.fetch.fetch(pos.index, item, out).map(drop)
@@ -124,5 +164,9 @@ impl Task for FetchTask {
         let positions = mapped.passed.into_iter().map(|row_idx| row(row_idx).0).collect();
         let empty = Batch::new(positions, Vec::new());
         Ok(Grain { batch: Some(project(&self.me.node().spec, &[&empty], mapped.columns)), rejects })
+    }
+
+    fn describe(&self, input: &Listed, row_idx: usize) -> Described {
+        input.items.get(row_idx).map_or_else(|| Described::new("reading"), |item| describe(&self.me, "reading", item))
     }
 }

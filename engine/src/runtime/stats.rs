@@ -1,9 +1,10 @@
 //! The figures of a run while it runs: one truth for the progress bar, the report, Prometheus and the verdict.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::stall::Stall;
 use crate::worker::WorkerStats;
 
 /// What one node has done so far. Each is written by the node's own stage and read by anyone.
@@ -27,6 +28,8 @@ pub struct NodeStats {
     pub lifetime: AtomicU64,
     /// Messages waiting before it.
     pub queue: AtomicUsize,
+    /// Milliseconds for which it has made no progress with what it holds, once that counts as a stall; else 0.
+    pub stalled: AtomicU64,
 }
 
 impl NodeStats {
@@ -85,6 +88,8 @@ pub struct RunStats {
     pub rejects: AtomicU64,
     /// Whether sources were asked to stop before their end.
     pub(super) stopped_early: AtomicBool,
+    /// Nodes that did not come on for a while.
+    pub(super) stalls: Mutex<Vec<Stall>>,
 }
 
 impl RunStats {
@@ -97,6 +102,7 @@ impl RunStats {
             listed: (0..n_sources).map(|_| AtomicU64::new(0)).collect(),
             rejects: AtomicU64::new(0),
             stopped_early: AtomicBool::new(false),
+            stalls: Mutex::default(),
         }
     }
 
@@ -106,6 +112,11 @@ impl RunStats {
             .iter()
             .map(|total| total.load(Ordering::Relaxed))
             .try_fold(0u64, |sum, total| (total != u64::MAX).then(|| sum.saturating_add(total)))
+    }
+
+    /// Nodes that did not come on for a while, in the order in which that was noticed.
+    pub fn stalls(&self) -> Vec<Stall> {
+        self.stalls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Rows that source number `source` has listed.
