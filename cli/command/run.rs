@@ -7,6 +7,7 @@ mod memory_killer;
 mod meter;
 mod metrics;
 mod output_file;
+mod resuming;
 mod stalls;
 mod trace_file;
 mod trial;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use engine::config::{Document, Duration, Limit, RunOptions};
 use engine::graph::Graph;
+use engine::journal::{Journal, Opened, Start, can_resume};
 use engine::node::{Cancel, Fault, FaultKind};
 use engine::runtime::{Report, Running, Setup};
 use engine::schedule::{Inventory, Plan};
@@ -104,6 +106,17 @@ impl Run {
             plan.notes.iter().for_each(|note| output::tell(&format!("{}: {note}\n", plan.graph.name)));
         }
         let graph = plan.graph.clone();
+        let journal = match self.take_up(&graph)? {
+            Some(Opened::Finished(finished)) => {
+                output::tell(&resuming::finished(&finished, &graph));
+                return Ok(finished.sealed.code);
+            }
+            Some(Opened::Ready(journal)) => Some(*journal),
+            None => None,
+        };
+        if let Some(text) = journal.as_ref().and_then(|journal| resuming::begins(journal, &graph)) {
+            output::tell(&text);
+        }
         let files = Files::create(&telling)?;
         let metrics = telling.metrics_addr.as_deref().map(Metrics::bind).transpose()?;
         if let Some(metrics) = &metrics {
@@ -119,7 +132,7 @@ impl Run {
             try_row: Some(trial::of(&self.pipeline)),
             on_stall: Some(stalls::tell(&graph.name, &cx.above)),
         };
-        let mut report = self.execute(cx, plan, cancel, &setup, &telling, metrics);
+        let mut report = self.execute(cx, plan, cancel, &setup, journal, &telling, metrics);
         drop(interrupts);
         let n_kills = memory_killer.n_kills();
         if let Some(fault) = &mut report.fault {
@@ -150,21 +163,35 @@ impl Run {
         })
     }
 
+    /// What an earlier run of this pipeline has done; `None` where no journal is kept.
+    fn take_up(&self, graph: &Graph) -> Result<Option<Opened>, Failure> {
+        if !can_resume(graph) {
+            return Ok(None);
+        }
+        let start = if self.fresh { Start::Fresh } else { Start::Resume };
+        Ok(Some(Journal::open(graph, None, start, crate::BUILD)?))
+    }
+
     /// From the first thread to the last.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one run")]
     fn execute(
         &self,
         cx: &Context<'_>,
         plan: Plan,
         cancel: Cancel,
         setup: &Setup,
+        journal: Option<Journal>,
         telling: &Telling,
         metrics: Option<Metrics>,
     ) -> Report {
         let graph = plan.graph.clone();
-        let running = match Running::start(plan, cancel, setup) {
+        let running = match Running::start(plan, cancel, setup, journal) {
             Ok(running) => running,
             Err(fault) => return never_started(&graph, fault),
         };
+        for told in running.told() {
+            output::tell(&format!("{}: {told}\n", graph.name));
+        }
         let meter = Meter::of(&running);
         // Dropped, and with that closed, when the run has ended.
         let _serving = metrics.map(|metrics| metrics.serve(&running));
@@ -275,6 +302,9 @@ fn never_started(graph: &Graph, fault: Fault) -> Report {
         name: graph.name.clone(),
         outcome: engine::runtime::Outcome::Failed,
         exit_code: crate::failure::fault_code(&fault),
+        resumed_at: 0,
+        committed: 0,
+        redone: 0,
         seconds: 0.0,
         rows_in: 0,
         fault: Some(fault),

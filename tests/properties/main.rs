@@ -37,7 +37,7 @@ fn run_by(isolation: Isolation, yaml: &str, folder: &Path) -> Report {
     let plan = Plan::make(Arc::new(graph), &Inventory::without_gpus()).expect("the CPU takes every model");
     let program = Some(env!("CARGO_BIN_EXE_flowgpu-test").into());
     let setup = Setup { build: env!("FLOWGPU_BUILD").to_owned(), program, trace: None };
-    let running = Running::start(plan, Cancel::new(), &setup).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
+    let running = Running::start(plan, Cancel::new(), &setup, None).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
     let (sender, receiver) = channel();
     std::thread::spawn(move || drop(sender.send(running.join())));
     receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("the run does not end:\n{yaml}"))

@@ -208,6 +208,15 @@ impl Partial {
         Ok(Sealed { path: self.shown.clone(), rows: n_rows, bytes, place })
     }
 
+    /// Removes what an earlier run left.
+    ///
+    /// # Errors
+    /// If it may not be removed.
+    pub fn discard(self) -> Result<(), Fault> {
+        let Some(partial) = self.unfinished() else { return Ok(()) };
+        fs::remove_file(&partial).map_err(|error| Fault::io("remove", &partial, &error))
+    }
+
     /// Where the unfinished output lies.
     pub fn unfinished(&self) -> Option<PathBuf> {
         match &self.target {

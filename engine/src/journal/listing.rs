@@ -5,13 +5,13 @@
 //! or a size, these follow behind tabs.
 
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Seek, Take, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use flate2::Compression;
-use flate2::bufread::GzDecoder;
+use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use flate2::write::GzEncoder;
 
 use crate::durable::disk;
@@ -25,6 +25,8 @@ const MEMBER_BYTES: usize = 256 << 10;
 pub struct Listing {
     file: File,
     path: PathBuf,
+    /// Bytes of whole members when it was opened.
+    n_bytes: u64,
     n_durable: u64,
     /// Lines that are in no member yet.
     lines: Vec<u8>,
@@ -33,25 +35,33 @@ pub struct Listing {
 }
 
 impl Listing {
-    /// Opens a record, or makes one, and returns what is in it.
+    /// Opens a record, or makes one; what is behind its last whole member is cut off.
     ///
     /// # Errors
     /// What keeps the file from being opened or read.
-    pub fn open(path: &Path) -> Result<(Listing, Vec<Item>), Fault> {
+    pub fn open(path: &Path) -> Result<Listing, Fault> {
         let failed = |error: io::Error| Fault::io("open", path, &error);
-        let (items, n_bytes) = read(path)?;
         let is_new = !path.exists();
-        let file = OpenOptions::new().append(true).create(true).open(path).map_err(failed)?;
+        let file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(failed)?;
+        let (n_items, n_bytes) = scan(&file).map_err(failed)?;
         if file.metadata().map_err(failed)?.len() > n_bytes {
             disk::cut(&file, n_bytes).map_err(failed)?;
         }
         if is_new {
             disk::sync_folder_of(path).map_err(failed)?;
         }
-        let n_durable = items.len() as u64;
-        let listing =
-            Listing { file, path: path.to_owned(), n_durable, lines: Vec::new(), n_lines: 0, is_synced: true };
-        Ok((listing, items))
+        let path = path.to_owned();
+        Ok(Listing { file, path, n_bytes, n_durable: n_items, lines: Vec::new(), n_lines: 0, is_synced: true })
+    }
+
+    /// The items that it had when it was opened.
+    ///
+    /// # Errors
+    /// What keeps it from being read.
+    pub fn items(&self) -> Result<Recorded, Fault> {
+        let file = File::open(&self.path).map_err(|error| Fault::io("open", &self.path, &error))?;
+        let lines = BufReader::new(MultiGzDecoder::new(BufReader::new(file.take(self.n_bytes))));
+        Ok(Recorded { lines, path: self.path.clone() })
     }
 
     /// Adds items.
@@ -94,23 +104,42 @@ impl Listing {
     }
 }
 
-/// The items in the record `path`, and the bytes of its whole members.
-fn read(path: &Path) -> Result<(Vec<Item>, u64), Fault> {
-    let packed = match fs::read(path) {
-        Ok(packed) => packed,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok((Vec::new(), 0)),
-        Err(error) => return Err(Fault::io("read", path, &error)),
-    };
-    let (mut items, mut rest) = (Vec::new(), &packed[..]);
-    while !rest.is_empty() {
-        let (mut ahead, mut lines) = (rest, Vec::new());
-        if GzDecoder::new(&mut ahead).read_to_end(&mut lines).is_err() {
-            break;
+/// Items of a record, one after the other.
+pub struct Recorded {
+    lines: BufReader<MultiGzDecoder<BufReader<Take<File>>>>,
+    path: PathBuf,
+}
+
+impl Iterator for Recorded {
+    type Item = Result<Item, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let mut line = Vec::new();
+        match self.lines.read_until(b'\n', &mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(Ok(parse_line(line.strip_suffix(b"\n").unwrap_or(&line)))),
+            Err(error) => Some(Err(Fault::io("read", &self.path, &error))),
         }
-        items.extend(lines.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()).map(parse_line));
-        rest = ahead;
     }
-    Ok((items, (packed.len() - rest.len()) as u64))
+}
+
+/// The number of items in whole members, and the bytes of these.
+fn scan(file: &File) -> io::Result<(u64, u64)> {
+    let mut packed = BufReader::new(file);
+    let (mut n_items, mut n_bytes) = (0, 0);
+    let mut lines = Vec::new();
+    while !packed.fill_buf()?.is_empty() {
+        lines.clear();
+        match GzDecoder::new(&mut packed).read_to_end(&mut lines) {
+            Ok(_) => {}
+            Err(error) if error.raw_os_error().is_some() => return Err(error),
+            // Torn, or not what was written.
+            Err(_) => break,
+        }
+        n_items += lines.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        n_bytes = packed.stream_position()?;
+    }
+    Ok((n_items, n_bytes))
 }
 
 fn write_line(lines: &mut Vec<u8>, item: &Item) {
@@ -172,6 +201,7 @@ fn unescape(field: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
+    use std::fs;
 
     use super::*;
 
@@ -190,28 +220,32 @@ mod tests {
         ]
     }
 
+    fn items(listing: &Listing) -> Vec<Item> {
+        listing.items().unwrap().collect::<Result<_, _>>().unwrap()
+    }
+
     #[test]
     fn items_come_back_as_they_were() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("listing.gz");
-        let (mut listing, items) = Listing::open(&path).unwrap();
-        assert!(items.is_empty());
+        let mut listing = Listing::open(&path).unwrap();
+        assert_eq!(items(&listing), []);
         listing.push(&odd_items()).unwrap();
         listing.sync(1).unwrap();
         listing.push(&[item("later")]).unwrap();
         drop(listing);
-        let (mut listing, items) = Listing::open(&path).unwrap();
-        assert_eq!(items, odd_items(), "what was not synced is gone");
+        let mut listing = Listing::open(&path).unwrap();
+        assert_eq!(items(&listing), odd_items(), "what was not synced is gone");
         listing.push(&[item("later")]).unwrap();
         listing.sync(7).unwrap();
-        assert_eq!(Listing::open(&path).unwrap().1.len(), 7);
+        assert_eq!(items(&Listing::open(&path).unwrap()).len(), 7);
     }
 
     #[test]
     fn a_torn_member_is_cut_off_wherever_it_is_torn() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("listing.gz");
-        let (mut listing, _) = Listing::open(&path).unwrap();
+        let mut listing = Listing::open(&path).unwrap();
         listing.push(&[item("a"), item("b")]).unwrap();
         listing.sync(2).unwrap();
         let first = fs::metadata(&path).unwrap().len() as usize;
@@ -221,11 +255,11 @@ mod tests {
         for n_bytes in 0..=whole.len() {
             fs::write(&path, &whole[..n_bytes]).unwrap();
             let expected = 2 * usize::from(n_bytes >= first) + usize::from(n_bytes == whole.len());
-            let (mut listing, items) = Listing::open(&path).unwrap();
-            assert_eq!(items.len(), expected, "torn after {n_bytes} bytes");
+            let mut listing = Listing::open(&path).unwrap();
+            assert_eq!(items(&listing).len(), expected, "torn after {n_bytes} bytes");
             listing.push(&[item("d")]).unwrap();
             listing.sync(u64::MAX).unwrap();
-            assert_eq!(Listing::open(&path).unwrap().1.last(), Some(&item("d")));
+            assert_eq!(items(&Listing::open(&path).unwrap()).last(), Some(&item("d")));
         }
     }
 
@@ -233,7 +267,7 @@ mod tests {
     fn a_million_names_take_few_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("listing.gz");
-        let (mut listing, _) = Listing::open(&path).unwrap();
+        let mut listing = Listing::open(&path).unwrap();
         let name = |n: u32| item(&format!("photos/n{:08}/n{:08}_{}.JPEG", n / 1300, n / 1300, n * 7));
         for first in (0..100_000).step_by(1000) {
             listing.push(&(first..first + 1000).map(name).collect::<Vec<_>>()).unwrap();

@@ -10,19 +10,27 @@
 mod fingerprint;
 mod flight;
 mod history;
+#[expect(clippy::module_inception, reason = "the type is what the module is about")]
+mod journal;
 mod listing;
 mod moment;
+mod open;
 mod record;
+mod relisting;
 mod stamps;
 mod state;
 
 pub use fingerprint::Fingerprint;
 pub use flight::{Flight, Slot, suspects};
 pub use history::{End, History};
-pub use listing::Listing;
+use journal::host;
+pub use journal::{Journal, reject_part};
+pub use listing::{Listing, Recorded};
 pub use moment::Moment;
+pub use open::{Finished, Opened, Start, can_resume};
 pub use record::{
     Begun, Cut, Done, InFlight, Left, OutputRecord, Record, RejectCut, SealedRun, Session, SinkCut, SourceCut, Why,
 };
+pub use relisting::Relisting;
 pub use stamps::Stamps;
 pub use state::StateFolder;

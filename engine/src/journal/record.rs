@@ -123,6 +123,9 @@ pub struct SinkCut {
     pub pos: SinkPos,
     /// Rows rejected on the way to it.
     pub rejected: u64,
+    /// Bytes at which the rows of each source end that is complete in it, where it reads several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ends: Vec<(u32, u64)>,
 }
 
 /// The rejected rows so far.

@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::accounting::expected;
-use super::rejects::RejectCounts;
 use super::report::{
     CapReport, NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, WorkerReport, exit_code,
 };
@@ -14,13 +13,15 @@ use super::shared::Shared;
 use super::sink::Sunk;
 use super::stats::RunStats;
 use super::verdict::Verdict;
+use super::writing::Writing;
 use crate::graph::Graph;
+use crate::journal::{Journal, Left, Moment, OutputRecord, RejectCut, SealedRun, Why};
 use crate::node::{Fault, FaultKind, Role};
 use crate::schedule::Plan;
 use crate::worker::WorkerStats;
 
 /// Publishes or leaves the outputs, and makes the report.
-pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
+pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>, journal: Option<Journal>, redone: u64) -> Report {
     let (graph, stats) = (&plan.graph, &shared.stats);
     let elapsed = stats.start.elapsed();
     let rows_in = graph
@@ -28,17 +29,20 @@ pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
         .filter_map(|node_idx| graph.nodes[node_idx].source)
         .map(|source| stats.listed(source))
         .sum();
-    let interrupted = stats.stopped_early.load(Ordering::Relaxed);
+    let is_aborted = shared.cancel.is_aborted();
+    let interrupted = stats.stopped_early.load(Ordering::Relaxed) || (is_aborted && shared.fault().is_none());
     let accounts: Vec<_> = sunk
         .iter()
         .map(|sunk| SinkAccount {
             node: graph.nodes[sunk.node_idx].name.clone(),
-            entered: expected(graph, sunk.node_idx, stats),
+            entered: sunk.start.pos.rows + sunk.start.rejected + expected(graph, sunk.node_idx, stats),
             written: stats.nodes[sunk.node_idx].rows_out.load(Ordering::Relaxed),
             rejected: sunk.rejected,
         })
         .collect();
-    if let (None, Some(account)) = (shared.fault(), accounts.iter().find(|account| !account.balances())) {
+    if let (None, false, Some(account)) =
+        (shared.fault(), is_aborted, accounts.iter().find(|account| !account.balances()))
+    {
         shared.fail(
             Fault::bug(format!(
                 "{} rows came in, {} were written and {} rejected",
@@ -48,22 +52,25 @@ pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
             .help(REPORT),
         );
     }
-    let mut counts = shared.rejects.counts();
-    if shared.fault().is_none() {
-        match shared.rejects.sync(rows_in) {
-            Ok(synced) => counts = synced,
-            Err(fault) => shared.fail(fault),
-        }
+    let committed = stats.committed.load(Ordering::Relaxed);
+    if shared.fault().is_none() && !interrupted && committed != rows_in {
+        let message = format!("{rows_in} rows came in, and the last cut has {committed}");
+        shared.fail(Fault::bug(message).help(REPORT));
     }
+    let counts = shared.rejects.counts();
+    let mut journal = journal;
     let mut reject_path = shared.rejects.unfinished();
     let mut outputs = Vec::new();
     if shared.fault().is_none() && !interrupted {
-        match publish(graph, shared, sunk) {
+        match publish(graph, shared, sunk, rows_in, journal.as_mut()) {
             Ok((published, path)) => (outputs, reject_path) = (published, path),
             Err(fault) => shared.fail(fault),
         }
     } else {
         outputs = unfinished(graph, stats, &sunk);
+    }
+    if let Some(journal) = journal {
+        leave(shared, interrupted, journal);
     }
     let fault = shared.fault();
     let outcome = match (&fault, interrupted) {
@@ -76,33 +83,85 @@ pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>) -> Report {
         name: graph.name.clone(),
         outcome,
         exit_code: exit_code(outcome, fault.as_ref(), counts.total),
+        resumed_at: stats.resumed_at(),
+        committed: stats.committed.load(Ordering::Relaxed),
+        redone,
         seconds: elapsed.as_secs_f64(),
         rows_in,
         fault,
         nodes: (0..graph.nodes.len()).map(|node_idx| node_report(plan, stats, node_idx, elapsed)).collect(),
         workers: stats.workers.iter().map(|worker| worker_report(graph, worker)).collect(),
         outputs,
-        rejects: reject_report(graph, counts, reject_path),
+        rejects: reject_report(counts, reject_path),
         accounts,
         bottleneck: Verdict::of(graph, stats, elapsed),
         stalls: stats.stalls(),
     }
 }
 
-fn publish(graph: &Graph, shared: &Shared, sunk: Vec<Sunk>) -> Result<(Vec<OutputReport>, Option<PathBuf>), Fault> {
+/// Seals all outputs and gives them their names. The journal says that they are sealed before the first has its name, so
+/// that a run that dies between two names completes them.
+fn publish(
+    graph: &Graph,
+    shared: &Shared,
+    sunk: Vec<Sunk>,
+    rows_in: u64,
+    mut journal: Option<&mut Journal>,
+) -> Result<(Vec<OutputReport>, Option<PathBuf>), Fault> {
     let mut outputs = Vec::new();
-    for Sunk { node_idx, sink, .. } in sunk {
+    for Sunk { node_idx, sink, ends, .. } in sunk {
         let node = graph.nodes[node_idx].name.clone();
+        let hold = Writing::new(shared, node_idx, "completing").begin();
         let sealed = sink.seal().map_err(|fault| fault.in_node(&node))?;
-        crate::durable::publish(&graph.base, &sealed)?;
-        outputs.extend(sealed.into_iter().map(|output| OutputReport {
+        drop(hold);
+        outputs.extend(sealed.into_iter().map(|sealed| OutputRecord {
             node: node.clone(),
-            path: output.path,
-            rows: output.rows,
-            bytes: output.bytes,
+            sealed,
+            ends: ends.clone(),
         }));
     }
-    Ok((outputs, shared.rejects.publish()?))
+    let rejects = shared.rejects.seal(rows_in)?;
+    let cut = journal.as_ref().and_then(|journal| journal.last_cut()).cloned().unwrap_or_default();
+    let n_rejects = shared.rejects.counts().total;
+    let sealed = SealedRun {
+        at: Moment::now(),
+        limited: cut.sources.iter().any(|source| !source.ended),
+        cut,
+        outputs,
+        rejects,
+        code: exit_code(Outcome::Done, None, n_rejects),
+    };
+    if let Some(journal) = &mut journal {
+        journal.sealed(sealed.clone())?;
+    }
+    crate::durable::publish(&graph.base, &sealed.files())?;
+    shared.rejects.tidy()?;
+    if let Some(journal) = &mut journal {
+        journal.done()?;
+    }
+    let path = sealed.rejects.map(|_| shared.rejects.path().to_owned());
+    let outputs = sealed.outputs.into_iter().map(|output| OutputReport {
+        node: output.node,
+        path: output.sealed.path,
+        rows: output.sealed.rows,
+        bytes: output.sealed.bytes,
+    });
+    Ok((outputs.collect(), path))
+}
+
+/// Notes why the run is not done, as far as the disk takes it.
+fn leave(shared: &Shared, interrupted: bool, mut journal: Journal) {
+    let fault = shared.fault();
+    let why = match (&fault, interrupted) {
+        (None, false) => return,
+        (None, true) => Why::Interrupted,
+        (Some(_), _) => Why::Failed,
+    };
+    let message = fault.map(|fault| shared.graph.redact(&fault.to_string()));
+    // What is durable is noted already; this only tells people.
+    if let Err(fault) = journal.left(Left { at: Moment::now(), why, message }) {
+        tracing::debug!(%fault, "the journal does not say how the run ended");
+    }
 }
 
 fn unfinished(graph: &Graph, stats: &RunStats, sunk: &[Sunk]) -> Vec<OutputReport> {
@@ -162,11 +221,6 @@ fn worker_report(graph: &Graph, worker: &WorkerStats) -> WorkerReport {
     }
 }
 
-fn reject_report(graph: &Graph, counts: RejectCounts, path: Option<PathBuf>) -> RejectReport {
-    RejectReport {
-        total: counts.total,
-        by_code: counts.by_code.into_iter().map(|(code, n)| (code.to_owned(), n)).collect(),
-        by_node: counts.by_node.into_iter().map(|(node_idx, n)| (graph.nodes[node_idx].name.clone(), n)).collect(),
-        path,
-    }
+fn reject_report(counts: RejectCut, path: Option<PathBuf>) -> RejectReport {
+    RejectReport { total: counts.total, by_code: counts.by_code, by_node: counts.by_node, path }
 }

@@ -38,6 +38,7 @@ impl Folding {
     fn drive(&mut self) -> Step {
         let mut seen = RowPos::start_of(0);
         loop {
+            self.me.shared.check()?;
             let start = Instant::now();
             let packet = match self.fold.deadline() {
                 None => self.input.channel().recv().map_err(|_| RecvTimeoutError::Disconnected),

@@ -112,6 +112,7 @@ impl Inferring {
         };
         let completions = executor.completions().clone();
         loop {
+            self.me.shared.check()?;
             while let Some(computed) = state.window.pop() {
                 self.outlets.emit(computed.batch, computed.passed, computed.rejects, computed.upto)?;
             }

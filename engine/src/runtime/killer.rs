@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::trial::{Trial, TrialOutcome, TryRow};
 use crate::data::{Reject, RowPos, code};
 use crate::graph::Graph;
-use crate::journal::{Flight, History, InFlight, Slot, StateFolder, suspects};
+use crate::journal::{End, Flight, InFlight, Journal, Slot, suspects};
 use crate::node::{Fault, Item, Role};
 
 /// How long a trial may take when the file does not say: as long as a batch may.
@@ -28,29 +28,35 @@ pub(super) struct Killer {
     suspects: BTreeSet<(usize, u32, u64)>,
     try_row: Option<TryRow>,
     patience: Duration,
-    /// The items of suspects, as they were listed.
-    items: Mutex<BTreeMap<(u32, u64), Item>>,
+    /// The items of suspects as they were listed, each with its index for the fetch.
+    items: Mutex<BTreeMap<(u32, u64), (u64, Item)>>,
     /// What came of trials. The lock is held during one: they are rare, and should not compete.
     verdicts: Mutex<BTreeMap<(usize, u32, u64), Option<Reject>>>,
 }
 
 impl Killer {
-    /// For a run with state in `state` and this history; begins to note rows in flight, of `n_threads` threads.
+    /// Notes in the journal what was in flight when the process before this one died, if it died, and begins to note rows
+    /// of `n_threads` threads.
     pub(super) fn start(
         graph: &Graph,
         n_threads: usize,
-        state: &StateFolder,
-        history: &History,
+        journal: &mut Journal,
         try_row: Option<TryRow>,
     ) -> Result<Killer, Fault> {
+        let path = journal.folder().flight();
+        let history = journal.history();
+        let has_died = history.is_some_and(|history| history.end == End::Open && !history.sessions.is_empty());
+        let in_flight = if has_died { Flight::read(&path) } else { Vec::new() };
+        let suspected = history.map(|history| suspects(history, &in_flight)).unwrap_or_default();
+        journal.session(graph.run.limit, in_flight)?;
         let nodes: Vec<_> = graph.with_role(Role::Decode).collect();
         let names: Vec<_> = nodes.iter().map(|&node_idx| graph.nodes[node_idx].name.as_str()).collect();
         let known = |InFlight { node, source, index }: InFlight| {
             Some((graph.nodes.iter().position(|other| other.name == node)?, source, index))
         };
         Ok(Killer {
-            flight: Some(Flight::create(&state.flight(), &names, n_threads)?),
-            suspects: suspects(history).into_iter().filter_map(known).collect(),
+            flight: Some(Flight::create(&path, &names, n_threads)?),
+            suspects: suspected.into_iter().filter_map(known).collect(),
             nodes,
             try_row,
             patience: graph.run.job_timeout.map_or(PATIENCE, |timeout| timeout.get()),
@@ -64,11 +70,11 @@ impl Killer {
         self.flight.as_ref()?.enter(number)
     }
 
-    /// Keeps a listed item if its row will be tried.
-    pub(super) fn listed(&self, pos: RowPos, item: &Item) {
+    /// Keeps a listed item, with its index for the fetch, if its row will be tried.
+    pub(super) fn listed(&self, pos: RowPos, number: u64, item: &Item) {
         if self.suspects.iter().any(|&(_, source, index)| (source, index) == (pos.source, pos.index)) {
             let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
-            items.insert((pos.source, pos.index), item.clone());
+            items.insert((pos.source, pos.index), (number, item.clone()));
         }
     }
 
@@ -85,9 +91,10 @@ impl Killer {
 
     fn tried(&self, graph: &Graph, (node_idx, source, index): (usize, u32, u64)) -> Option<Reject> {
         let node = &graph.nodes[node_idx].name;
-        let item = self.items.lock().unwrap_or_else(PoisonError::into_inner).get(&(source, index)).cloned()?;
+        let (number, item) =
+            self.items.lock().unwrap_or_else(PoisonError::into_inner).get(&(source, index)).cloned()?;
         let outcome = match &self.try_row {
-            Some(try_row) => try_row.call(&Trial::new(node, source, index, &item, self.patience)),
+            Some(try_row) => try_row.call(&Trial::new(node, source, number, &item, self.patience)),
             None => TrialOutcome::Untried("rows cannot be tried here".to_owned()),
         };
         match outcome {

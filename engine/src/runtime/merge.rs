@@ -63,6 +63,7 @@ impl Merging {
 
     fn drive(&mut self) -> Step {
         loop {
+            self.me.shared.check()?;
             let frontier = self.branches.iter().map(|branch| branch.upto).min().unwrap_or(RowPos::END);
             match self.merge {
                 Merge::Join => self.emit_joined(frontier)?,

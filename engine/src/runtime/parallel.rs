@@ -21,7 +21,7 @@ use super::shared::Me;
 use super::stats::{NodeStats, nanos};
 use super::window::Window;
 use crate::data::{Batch, RejectRow, RowPos};
-use crate::node::Fault;
+use crate::node::{Fault, Stamp};
 use crate::schedule::Room;
 
 /// What a stage does to a piece of its input.
@@ -32,6 +32,14 @@ pub(super) trait Task: Send + Sync + 'static {
     fn run(&self, input: &Self::Input, range: Range<usize>, at: &At) -> Result<Grain, Fault>;
     /// What is done with row `row_idx` of `input`.
     fn describe(&self, input: &Self::Input, row_idx: usize) -> Described;
+    /// Whether no further work is to be begun.
+    fn is_stopped(&self) -> bool {
+        false
+    }
+    /// A piece leaves, in order.
+    fn leaves(&self, _grain: &Grain) {}
+    /// All pieces have left; the last one's watermark, if there was one, and whether some of the input was left out.
+    fn ends(&self, _upto: Option<RowPos>, _is_stopped: bool) {}
 }
 
 /// A chunk of input rows.
@@ -46,9 +54,12 @@ pub(super) trait Chunk: Send + Sync + 'static {
 }
 
 /// What came of a piece.
+#[derive(Default)]
 pub(super) struct Grain {
     pub(super) batch: Option<Batch>,
     pub(super) rejects: Vec<Arc<RejectRow>>,
+    /// What each item was when it was read; sources alone have them.
+    pub(super) stamps: Vec<Stamp>,
 }
 
 struct Finished {
@@ -119,6 +130,7 @@ struct State<I> {
     current: Option<Current<I>>,
     pace: Pace,
     ended: bool,
+    upto: Option<RowPos>,
 }
 
 /// The chunk that grains are cut from.
@@ -150,13 +162,23 @@ impl<T: Task> Parallel<T> {
             current: None,
             pace: Pace::default(),
             ended: false,
+            upto: None,
         };
+        let mut is_stopped = false;
         loop {
+            self.me.shared.check()?;
+            if !is_stopped && !(state.ended && state.current.is_none()) && self.task.is_stopped() {
+                is_stopped = true;
+                state.ended = true;
+                state.current = None;
+            }
             while let Ok(report) = reported.try_recv() {
                 self.finish(&mut state, report)?;
             }
             if let Some(finished) = state.window.pop() {
                 state.bytes -= finished.bytes;
+                state.upto = Some(finished.upto);
+                self.task.leaves(&finished.grain);
                 self.outlets.emit(finished.grain.batch, finished.passed, finished.grain.rejects, finished.upto)?;
                 continue;
             }
@@ -165,6 +187,7 @@ impl<T: Task> Parallel<T> {
                 continue;
             }
             if state.ended && state.current.is_none() && state.window.is_empty() {
+                self.task.ends(state.upto, is_stopped);
                 return Ok(());
             }
             self.wait(&mut state, &reported)?;
@@ -256,7 +279,7 @@ impl<T: Task> Parallel<T> {
         let passed = input.take_rejects();
         if n_rows == 0 {
             let upto = input.upto(0);
-            let grain = Grain { batch: None, rejects: Vec::new() };
+            let grain = Grain::default();
             state.window.pass(Finished { grain, passed, upto, bytes: 0 });
         } else {
             let input_per_row = input.bytes() as f64 / n_rows as f64;

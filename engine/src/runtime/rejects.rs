@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -10,96 +10,140 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::stats::RunStats;
 use crate::config::Limit;
 use crate::data::{RejectRow, RowPos};
-use crate::node::Fault;
+use crate::durable::Partial;
+use crate::journal::{RejectCut, reject_part};
+use crate::node::{Durable, Fault, Sealed};
+
+/// Rejects that wait for the next commit are many from here on.
+const MANY: usize = 16 << 10;
 
 /// Collects the rejects that reach the sinks. A row that was rejected on several branches arrives several times and is
-/// written once, for the first node in the order of the file; rows are written when every sink has passed their
-/// position, so that the file is in order.
+/// written once, for the first node in the order of the file.
+///
+/// They are held in memory until a cut has passed them, so that what is in the file is what the cut says. Each source has
+/// a file of its own until the end, so that those of independent sources need not wait for each other.
 pub(super) struct RejectLog {
+    /// As the user wrote it.
+    shown: String,
     path: PathBuf,
-    /// Whether the path is a pipe or a device: it has no temporary name, and is never replaced or removed.
+    /// Whether the path is a pipe or a device: then there is one file, and the sources' rejects follow each other.
     is_direct: bool,
     limit: Option<Limit>,
+    /// The nodes' names, by index.
+    nodes: Vec<String>,
     state: Mutex<State>,
 }
 
 struct State {
-    /// Those that some sink has not passed yet.
+    /// Those that no cut has passed yet.
     pending: BTreeMap<RowPos, Arc<RejectRow>>,
-    /// How far each sink has come.
-    upto: Vec<RowPos>,
-    file: Option<BufWriter<File>>,
-    by_code: BTreeMap<&'static str, u64>,
-    by_node: BTreeMap<usize, u64>,
-    n_written: u64,
+    /// By source.
+    files: Vec<Option<Partial>>,
+    counts: RejectCut,
 }
 
-/// How many rows were rejected, and where they are.
-#[derive(Clone, Debug, Default)]
-pub(super) struct RejectCounts {
-    pub(super) total: u64,
-    pub(super) by_code: BTreeMap<&'static str, u64>,
-    pub(super) by_node: BTreeMap<usize, u64>,
+/// What a commit has written.
+pub(super) struct Rejected {
+    pub(super) cut: RejectCut,
+    pub(super) durables: Vec<Durable>,
 }
 
 impl RejectLog {
-    /// A log for `n_sinks` sinks that will have the name `path` in the end.
-    pub(super) fn new(path: PathBuf, limit: Option<Limit>, n_sinks: usize) -> Self {
-        let state = State {
-            pending: BTreeMap::new(),
-            upto: vec![RowPos::start_of(0); n_sinks],
-            file: None,
-            by_code: BTreeMap::new(),
-            by_node: BTreeMap::new(),
-            n_written: 0,
-        };
+    /// A log that will have the name `path` in the end, called `shown`; it goes on from `counts`.
+    pub(super) fn open(
+        shown: String,
+        path: PathBuf,
+        limit: Option<Limit>,
+        nodes: Vec<String>,
+        counts: RejectCut,
+    ) -> Result<Self, Fault> {
         let is_direct = fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
-        RejectLog { path, is_direct, limit, state: Mutex::new(state) }
+        let files = (0..counts.bytes.len()).map(|_| None).collect();
+        let state = State { pending: BTreeMap::new(), files, counts };
+        let log = RejectLog { shown, path, is_direct, limit, nodes, state: Mutex::new(state) };
+        if !is_direct {
+            log.resume()?;
+        }
+        Ok(log)
     }
 
-    /// Sink number `sink` has passed `upto`, and these rejects have reached it.
-    pub(super) fn advance(
-        &self,
-        sink: usize,
-        upto: RowPos,
-        rejects: Vec<Arc<RejectRow>>,
-        stats: &RunStats,
-    ) -> Result<(), Fault> {
+    /// Cuts back what an earlier run has written, or removes it.
+    fn resume(&self) -> Result<(), Fault> {
         let mut state = self.lock();
-        state.upto[sink] = upto;
+        for source in 0..state.files.len() {
+            let n_bytes = state.counts.bytes[source];
+            if n_bytes == 0 && !crate::durable::partial_path(&self.path_of(source)).exists() {
+                continue;
+            }
+            let mut file = self.file_of(source)?;
+            if n_bytes == 0 {
+                file.discard()?;
+            } else {
+                file.resume(n_bytes)?;
+                state.files[source] = Some(file);
+            }
+        }
+        Ok(())
+    }
+
+    /// These rejects have reached a sink.
+    pub(super) fn advance(&self, rejects: Vec<Arc<RejectRow>>) {
+        if rejects.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
         for reject in rejects {
             let first = state.pending.entry(reject.pos).or_insert_with(|| reject.clone());
             if reject.node_index < first.node_index {
                 *first = reject;
             }
         }
-        let frontier = state.upto.iter().copied().min().unwrap_or(RowPos::END);
-        if state.pending.first_key_value().is_none_or(|(pos, _)| *pos >= frontier) {
-            return Ok(());
-        }
-        let later = state.pending.split_off(&frontier);
-        let ready = std::mem::replace(&mut state.pending, later);
-        for reject in ready.values() {
-            self.write(&mut state, reject)?;
-        }
-        stats.rejects.store(state.n_written, Ordering::Relaxed);
-        self.check_limit(state.n_written, stats.total())
     }
 
-    fn write(&self, state: &mut State, reject: &RejectRow) -> Result<(), Fault> {
-        let partial = self.partial();
-        if state.file.is_none() {
-            create_folder(&partial)?;
-            let file = File::create(&partial).map_err(|error| Fault::io("create", &partial, &error))?;
-            state.file = Some(BufWriter::new(file));
+    /// Whether so many wait that they should be written now.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.lock().pending.len() > MANY
+    }
+
+    /// Writes the rejects before a cut; the caller makes them durable.
+    pub(super) fn commit(&self, frontier: &[u64], stats: &RunStats) -> Result<Rejected, Fault> {
+        let mut state = self.lock();
+        let mut durables = Vec::new();
+        for (source, &done) in frontier.iter().enumerate() {
+            let n_before = state.counts.total;
+            for reject in take(&mut state.pending, source as u32, done) {
+                self.write(&mut state, source, &reject)?;
+            }
+            let file = if self.is_direct { 0 } else { source };
+            let has_written = state.counts.total > n_before;
+            if let Some(file) = state.files[file].as_mut().filter(|_| has_written) {
+                let (n_bytes, durable) = file.cut()?;
+                durables.push(durable);
+                state.counts.bytes[source] = n_bytes;
+            }
+            // In one file the sources' rejects follow each other.
+            if self.is_direct && done != u64::MAX {
+                break;
+            }
         }
-        let file = state.file.as_mut().expect("it was just opened");
-        let mut line = serde_json::to_vec(reject).expect("text and words are JSON");
-        line.push(b'\n');
-        file.write_all(&line).map_err(|error| Fault::io("write", &partial, &error))?;
-        *state.by_code.entry(reject.code).or_insert(0) += 1;
-        *state.by_node.entry(reject.node_index).or_insert(0) += 1;
-        state.n_written += 1;
+        stats.rejects.store(state.counts.total, Ordering::Relaxed);
+        self.check_limit(state.counts.total, stats.total())?;
+        Ok(Rejected { cut: state.counts.clone(), durables })
+    }
+
+    fn write(&self, state: &mut State, source: usize, reject: &RejectRow) -> Result<(), Fault> {
+        let file = if self.is_direct { 0 } else { source };
+        if state.files[file].is_none() {
+            state.files[file] = Some(self.file_of(file)?);
+        }
+        let file = state.files[file].as_mut().expect("it was just opened");
+        serde_json::to_writer(&mut *file.buffer(), reject).expect("text and words are JSON");
+        file.buffer().push(b'\n');
+        file.spill()?;
+        let counts = &mut state.counts;
+        *counts.by_code.entry(reject.code.to_owned()).or_insert(0) += 1;
+        *counts.by_node.entry(self.nodes[reject.node_index].clone()).or_insert(0) += 1;
+        counts.total += 1;
         Ok(())
     }
 
@@ -114,59 +158,62 @@ impl RejectLog {
             return Ok(());
         }
         let limit = self.limit.expect("it was exceeded");
+        let seen = self.unfinished().unwrap_or_else(|| self.path.clone());
         Err(Fault::permanent(format!("{n_rejects} rows were rejected, and `max_rejects` allows {limit}"))
-            .help(format!("see `{}` for the reasons", self.partial().display())))
+            .help(format!("see `{}` for the reasons", seen.display())))
     }
 
-    /// Makes durable what was written; says how much that is.
-    pub(super) fn sync(&self, total: u64) -> Result<RejectCounts, Fault> {
+    /// How many there are so far.
+    pub(super) fn counts(&self) -> RejectCut {
+        self.lock().counts.clone()
+    }
+
+    /// Makes one file of all sources' rejects and seals it; `None` without rejects.
+    pub(super) fn seal(&self, total: u64) -> Result<Option<Sealed>, Fault> {
         let mut state = self.lock();
-        let partial = self.partial();
-        if let Some(file) = &mut state.file {
-            file.flush()
-                .and_then(|()| if self.is_direct { Ok(()) } else { file.get_ref().sync_all() })
-                .map_err(|error| Fault::io("write", &partial, &error))?;
-        }
-        self.check_limit(state.n_written, Some(total))?;
-        Ok(RejectCounts { total: state.n_written, by_code: state.by_code.clone(), by_node: state.by_node.clone() })
-    }
-
-    /// How much was written so far, for a run that has failed.
-    pub(super) fn counts(&self) -> RejectCounts {
-        let state = self.lock();
-        RejectCounts { total: state.n_written, by_code: state.by_code.clone(), by_node: state.by_node.clone() }
-    }
-
-    /// Gives the file its final name; without rejects there is none, and an older one goes.
-    pub(super) fn publish(&self) -> Result<Option<PathBuf>, Fault> {
-        let state = self.lock();
-        if self.is_direct {
-            return Ok(state.file.as_ref().map(|_| self.path.clone()));
-        }
-        if state.file.is_none() {
-            if self.path.exists() {
-                fs::remove_file(&self.path).map_err(|error| Fault::io("remove the old", &self.path, &error))?;
-            }
+        self.check_limit(state.counts.total, Some(total))?;
+        if state.counts.total == 0 {
             return Ok(None);
         }
-        fs::rename(self.partial(), &self.path).map_err(|error| Fault::io("rename to", &self.path, &error))?;
-        let folder = folder_of(&self.path);
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| Fault::io("sync", folder, &error))?;
-        Ok(Some(self.path.clone()))
+        let mut whole = match state.files[0].take() {
+            Some(first) => first,
+            None => self.file_of(0)?,
+        };
+        for part in state.files.iter_mut().skip(1).filter_map(Option::take) {
+            append(&mut whole, &part)?;
+        }
+        whole.seal(state.counts.total).map(Some)
     }
 
-    /// The temporary name.
-    pub(super) fn partial(&self) -> PathBuf {
+    /// After the file has its name: parts go, and without rejects an older file goes too.
+    pub(super) fn tidy(&self) -> Result<(), Fault> {
         if self.is_direct {
-            return self.path.clone();
+            return Ok(());
         }
-        let name = self.path.file_name().map_or_else(Default::default, |name| name.to_string_lossy().into_owned());
-        self.path.with_file_name(format!(".{name}.partial"))
+        let n_sources = self.lock().files.len();
+        for source in 1..n_sources {
+            remove(&crate::durable::partial_path(&self.path_of(source)))?;
+        }
+        if self.lock().counts.total == 0 { remove(&self.path) } else { Ok(()) }
+    }
+
+    /// Where it is in the end.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// The temporary name, if something lies under it.
     pub(super) fn unfinished(&self) -> Option<PathBuf> {
-        (!self.is_direct && self.lock().file.is_some()).then(|| self.partial())
+        let state = self.state.try_lock().ok()?;
+        state.files.iter().flatten().find_map(Partial::unfinished)
+    }
+
+    fn file_of(&self, source: usize) -> Result<Partial, Fault> {
+        Partial::open(&self.shown, &self.path_of(source))
+    }
+
+    fn path_of(&self, source: usize) -> PathBuf {
+        reject_part(&self.path, source)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -174,15 +221,31 @@ impl RejectLog {
     }
 }
 
-fn create_folder(path: &Path) -> Result<(), Fault> {
-    let folder = folder_of(path);
-    fs::create_dir_all(folder).map_err(|error| Fault::io("create the folder", folder, &error))
+/// Takes the rejects of a source before `done` out.
+fn take(pending: &mut BTreeMap<RowPos, Arc<RejectRow>>, source: u32, done: u64) -> Vec<Arc<RejectRow>> {
+    let end = RowPos::new(source, done);
+    let positions: Vec<_> = pending.range(RowPos::start_of(source)..end).map(|(pos, _)| *pos).collect();
+    positions.iter().filter_map(|pos| pending.remove(pos)).collect()
 }
 
-/// The current folder has no name, and cannot be opened by none.
-fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
+/// Adds what is in a part to the whole.
+fn append(whole: &mut Partial, part: &Partial) -> Result<(), Fault> {
+    let Some(path) = part.unfinished() else { return Ok(()) };
+    let failed = |error: std::io::Error| Fault::io("read", &path, &error);
+    let mut file = File::open(&path).map_err(failed)?;
+    loop {
+        let buffer = whole.buffer();
+        let n_bytes = file.by_ref().take(1 << 16).read_to_end(buffer).map_err(failed)?;
+        whole.spill()?;
+        if n_bytes == 0 {
+            return Ok(());
+        }
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Fault> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Fault::io("remove", path, &error)),
+        _ => Ok(()),
     }
 }

@@ -32,6 +32,12 @@ pub struct Report {
     pub outcome: Outcome,
     /// The process's exit code.
     pub exit_code: u8,
+    /// Rows of all sources that earlier runs had done.
+    pub resumed_at: u64,
+    /// Rows of all sources that are done and durable.
+    pub committed: u64,
+    /// Rows that an earlier run had written to an output when it was stopped, and that were done again.
+    pub redone: u64,
     /// Seconds from start to end.
     pub seconds: f64,
     /// Rows that all sources listed.

@@ -58,7 +58,8 @@ impl Task for RowTask {
         let whole = input.batch.as_ref().expect("grains are cut from rows");
         let rows = whole.slice(range);
         let Some(map) = &self.map else {
-            return Ok(Grain { batch: Some(project(&self.me.node().spec, &[&rows], Vec::new())), rejects: Vec::new() });
+            let batch = project(&self.me.node().spec, &[&rows], Vec::new());
+            return Ok(Grain { batch: Some(batch), ..Grain::default() });
         };
         let (what, killer) = ("the code for this row", &self.me.shared.killer);
         let slot = killer.enter(self.me.node_idx);
@@ -77,7 +78,8 @@ impl Task for RowTask {
             mapped.rejects.into_iter().map(|(row_idx, reject)| self.me.reject(&self.names, &rows, row_idx, reject));
         let rejects = rejects.collect::<Result<Vec<_>, _>>()?;
         let passed = if rejects.is_empty() { rows } else { rows.take(&mapped.passed) };
-        Ok(Grain { batch: Some(project(&self.me.node().spec, &[&passed], mapped.columns)), rejects })
+        let batch = project(&self.me.node().spec, &[&passed], mapped.columns);
+        Ok(Grain { batch: Some(batch), rejects, ..Grain::default() })
     }
 
     fn describe(&self, input: &Message, row_idx: usize) -> Described {

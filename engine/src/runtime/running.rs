@@ -7,35 +7,40 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-use super::board::Described;
+use super::board::{Board, Described};
+use super::committer::{self, Committer, Committing};
 use super::crew::Crew;
 use super::ending::finish;
 use super::exit::Exit;
 use super::fold::Folding;
 use super::infer::Inferring;
 use super::killer::Killer;
+use super::ledger::Ledger;
 use super::merge::Merging;
 use super::message::Message;
 use super::outlets::Outlets;
 use super::parallel::{Parallel, Task, Waiting};
 use super::pools::{Spawner, ThreadPools};
+use super::progress::{Mark, Progress};
 use super::queue::{Receiver, Sender, queue};
 use super::rejects::RejectLog;
 use super::report::Report;
+use super::resume::Origin;
 use super::row_task::RowTask;
 use super::shared::{Me, Shared};
-use super::sink::{Sinking, Sunk};
+use super::sink::{Rejections, Sinking, Sunk};
 use super::source::{FetchTask, Lister};
-use super::stall::OnStall;
+use super::stall::{OnStall, Stalls};
 use super::stats::{RunStats, nanos};
 use super::trace::{Place, Trace};
 use super::trial::TryRow;
-use super::watchdog::{STALL, Watchdog};
+use super::watchdog::{STALL, Watchdog, Watched};
 use super::writing::Writing;
 use crate::config::Port;
 use crate::data::{Alloc, HeapPool};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::node::{BuildCx, Cancel, Counting, Fault, Padding, Role, SourceStage, Stage};
+use crate::journal::{Journal, SinkCut};
+use crate::node::{BuildCx, Cancel, Counting, Fault, Padding, Role, Shard, SourceStage, Stage};
 use crate::schedule::{DevicePlace, Plan};
 
 /// What a run needs to know of the program that it runs in.
@@ -59,6 +64,9 @@ pub struct Running {
     shared: Arc<Shared>,
     stages: Vec<JoinHandle<(usize, Exit, Option<Sunk>)>>,
     crew: Arc<Crew>,
+    committing: Committing,
+    told: Vec<String>,
+    redone: u64,
     /// Looks until all is done, the outputs' names included.
     watchdog: Watchdog,
     // Dropped last: stages hand their work to these threads.
@@ -71,39 +79,69 @@ pub(super) const REPORT: &str = "this is a bug in flowgpu: please report it with
 type Edges<T> = HashMap<(usize, usize), T>;
 
 impl Running {
-    /// Builds every node and starts its threads.
+    /// Builds every node and starts its threads. With a journal it goes on where that says, and notes in it how far it has
+    /// come.
     ///
     /// # Errors
-    /// A node that cannot be built.
-    pub fn start(plan: Plan, cancel: Cancel, setup: &Setup) -> Result<Running, Fault> {
+    /// A node that cannot be built, or that cannot go on where it should.
+    pub fn start(plan: Plan, cancel: Cancel, setup: &Setup, mut journal: Option<Journal>) -> Result<Running, Fault> {
         let plan = Arc::new(plan);
         let graph = plan.graph.clone();
-        let n_sources = graph.with_role(Role::Source).count();
         // First of all: worker processes open their devices and load models while the rest is made.
         let crew = Arc::new(Crew::start(&plan, setup)?);
-        let stats = Arc::new(RunStats::new(graph.nodes.len(), n_sources, crew.stats.clone()));
-        let log = RejectLog::new(graph.reject_path(), graph.run.max_rejects, graph.sinks().count());
-        let shared =
-            Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, setup.trace.clone(), Killer::default()));
+        let pools = Arc::new(ThreadPools::start(plan.pools)?);
+        let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
+        // From here on: a listing may hang while its node is built.
+        let (board, stalls) = (Arc::new(Board::default()), Arc::new(Stalls::new(graph.nodes.len())));
+        let stall = graph.run.stall.map_or(STALL, |stall| stall.get());
+        let watched = Watched { graph: graph.clone(), board: board.clone(), stalls: stalls.clone() };
+        let watchdog = Watchdog::start(watched, stall, setup.on_stall.clone());
+        // Sources first: a glob that matches nothing is told before any output is opened.
+        let mut built = Vec::new();
+        let part = Part {
+            shard: journal.as_ref().and_then(Journal::shard),
+            is_resumed: journal.as_ref().is_some_and(|journal| journal.from().is_some()),
+        };
+        for &node_idx in &graph.order {
+            let arena = crew.input_arena(&graph.nodes[node_idx])?;
+            let alloc = arena.map_or_else(|| alloc.clone(), |arena| Arc::new(arena) as Arc<dyn Alloc>);
+            let hold = board.lane(node_idx, 1).hold(Arc::new(Described::new("opening what it needs")));
+            built.push((node_idx, build(&graph, node_idx, part, &alloc, &cancel)?));
+            drop(hold);
+        }
+        let looking = graph
+            .with_role(Role::Source)
+            .next()
+            .map(|source| board.lane(source, 1).hold(Arc::new(Described::new("looking at what was read before"))));
+        let origin = Origin::of(&graph, journal.as_mut(), &mut built)?;
+        drop(looking);
+        let killer = match &mut journal {
+            Some(journal) => Killer::start(&graph, plan.pools.rows, journal, setup.try_row.clone())?,
+            None => Killer::default(),
+        };
+        let stats = Arc::new(RunStats::new(graph.nodes.len(), origin.starts.clone(), crew.stats.clone(), stalls));
+        for (node_idx, sink) in graph.sinks().zip(&origin.sinks) {
+            stats.nodes[node_idx].rows_out.store(sink.pos.rows, Ordering::Relaxed);
+        }
+        let mut counts = journal.as_ref().and_then(Journal::from).map(|cut| cut.rejects.clone()).unwrap_or_default();
+        counts.bytes.resize(origin.starts.len(), 0);
+        stats.rejects.store(counts.total, Ordering::Relaxed);
+        let shown = part.shard.map_or_else(|| reject_name(&graph), |shard| shard.name(&reject_name(&graph)));
+        let names = graph.nodes.iter().map(|node| node.name.clone()).collect();
+        let path = graph.base.join(&shown);
+        let log = RejectLog::open(shown, path, graph.run.max_rejects, names, counts)?;
+        let mark = |cut: &SinkCut| Mark { cut: cut.clone(), durable: None };
+        let lines = committer::reads(&graph).into_iter().zip(origin.sinks.iter().map(mark)).collect();
+        let ledger = Ledger::new(lines, origin.frontier());
+        let Origin { starts, notes, sinks, redone, told } = origin;
+        let progress = Progress::new(ledger, sinks.len(), notes);
+        let trace = setup.trace.clone();
+        let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, progress, trace, board, killer));
         if let Some(trace) = &setup.trace {
             trace.name(Place::Here, "flowgpu");
             for (worker, stats) in shared.stats.workers.iter().enumerate() {
                 trace.name(Place::Worker(worker), &format!("worker {worker} ({})", stats.device));
             }
-        }
-        let pools = Arc::new(ThreadPools::start(plan.pools)?);
-        let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
-        // From here on: a listing may hang while its node is built.
-        let stall = graph.run.stall.map_or(STALL, |stall| stall.get());
-        let watchdog = Watchdog::start(shared.clone(), stall, setup.on_stall.clone());
-        // Sources first: a glob that matches nothing is told before any output is opened.
-        let mut built = Vec::new();
-        for &node_idx in &graph.order {
-            let arena = crew.input_arena(&graph.nodes[node_idx])?;
-            let alloc = arena.map_or_else(|| alloc.clone(), |arena| Arc::new(arena) as Arc<dyn Alloc>);
-            let hold = shared.board.lane(node_idx, 1).hold(Arc::new(Described::new("opening what it needs")));
-            built.push((node_idx, build(&graph, node_idx, &alloc, &cancel)?));
-            drop(hold);
         }
         let mut start = Start {
             plan: plan.clone(),
@@ -111,6 +149,8 @@ impl Running {
             pools: pools.clone(),
             crew: crew.clone(),
             alloc,
+            starts,
+            sinks,
             senders: HashMap::new(),
             receivers: HashMap::new(),
             stages: Vec::new(),
@@ -120,7 +160,8 @@ impl Running {
             start.stage(node_idx, stage)?;
         }
         let stages = start.stages;
-        Ok(Running { plan, shared, stages, crew, watchdog, _pools: pools })
+        let committing = Committer::new(shared.clone(), journal).start()?;
+        Ok(Running { plan, shared, stages, crew, committing, told, redone, watchdog, _pools: pools })
     }
 
     /// The plan that runs.
@@ -131,6 +172,16 @@ impl Running {
     /// The figures so far.
     pub fn stats(&self) -> Arc<RunStats> {
         self.shared.stats.clone()
+    }
+
+    /// What is to be told about how an earlier run was taken up.
+    pub fn told(&self) -> &[String] {
+        &self.told
+    }
+
+    /// Rows that an earlier run has written and that are done again.
+    pub fn redone(&self) -> u64 {
+        self.redone
     }
 
     /// Whether all stages have ended, so that [`Running::join`] will not wait long.
@@ -154,20 +205,36 @@ impl Running {
             }
         }
         // The echo of a fault is expected; an end without a cause would lose rows in silence.
-        if let (Some((node_idx, exit)), None) = (unfinished, self.shared.fault()) {
+        if let (Some((node_idx, exit)), None, false) =
+            (unfinished, self.shared.fault(), self.shared.cancel.is_aborted())
+        {
             let node = &self.shared.graph.nodes[node_idx].name;
             self.shared.fail(Fault::bug(format!("ended early ({exit:?})")).in_node(node).help(REPORT));
         }
         sunk.sort_by_key(|sunk| sunk.node_idx);
         // Workers leave before outputs get their names: what a finished run leaves behind is its outputs alone.
         drop(self.crew);
-        let report = finish(&self.plan, &self.shared, sunk);
+        let journal = self.committing.finish();
+        let report = finish(&self.plan, &self.shared, sunk, journal, self.redone);
         drop(self.watchdog);
         report
     }
 }
 
-fn build(graph: &Graph, node_idx: usize, alloc: &Arc<dyn Alloc>, cancel: &Cancel) -> Result<Stage, Fault> {
+/// What nodes are told of the run that they are built for.
+#[derive(Clone, Copy)]
+struct Part {
+    shard: Option<Shard>,
+    is_resumed: bool,
+}
+
+/// The reject file as a person writes it, from the pipeline file's folder.
+fn reject_name(graph: &Graph) -> String {
+    let path = graph.reject_path();
+    path.strip_prefix(&graph.base).unwrap_or(&path).display().to_string()
+}
+
+fn build(graph: &Graph, node_idx: usize, part: Part, alloc: &Arc<dyn Alloc>, cancel: &Cancel) -> Result<Stage, Fault> {
     let node = &graph.nodes[node_idx];
     let cx = BuildCx {
         name: &node.name,
@@ -177,8 +244,8 @@ fn build(graph: &Graph, node_idx: usize, alloc: &Arc<dyn Alloc>, cancel: &Cancel
         base: &graph.base,
         alloc: alloc.clone(),
         cancel: cancel.clone(),
-        shard: None,
-        is_resumed: false,
+        shard: part.shard,
+        is_resumed: part.is_resumed,
     };
     node.node.build(&cx).map_err(|fault| fault.in_node(&node.name))
 }
@@ -190,6 +257,10 @@ struct Start {
     pools: Arc<ThreadPools>,
     crew: Arc<Crew>,
     alloc: Arc<dyn Alloc>,
+    /// By source: the index of the first row.
+    starts: Vec<u64>,
+    /// By sink: where it stands.
+    sinks: Vec<SinkCut>,
     /// By (reader, input): the writing end of that edge.
     senders: Edges<Sender<Message>>,
     receivers: Edges<Receiver<Message>>,
@@ -281,8 +352,19 @@ impl Start {
             Stage::Sink(sink) => {
                 let input = self.input(node_idx)?;
                 let number = graph.sinks().position(|sink| sink == node_idx).expect("it is a sink");
-                let writing = Writing::new(&me, "writing");
-                let sinking = Sinking { me, sink, input, number, writing };
+                let cut = &self.sinks[number];
+                let writing = Writing::new(&self.shared, node_idx, "writing");
+                let sinking = Sinking {
+                    writing,
+                    me,
+                    sink,
+                    input,
+                    number,
+                    reads_several: graph.sources_of(node_idx).len() > 1,
+                    rejected: Rejections::after(cut.rejected),
+                    ends: cut.ends.clone(),
+                    start: cut.clone(),
+                };
                 self.spawn(node_idx, &node.name, move || {
                     let (exit, sunk) = sinking.run();
                     (exit, Some(sunk))
@@ -296,12 +378,21 @@ impl Start {
         let room = self.plan.rooms[node_idx];
         let (sender, receiver) = queue(room.queue_batches, room.queue_bytes);
         let limit = self.plan.graph.run.limit.unwrap_or(u64::MAX);
-        let lister = Lister { me: me.clone(), list: source.list, limit, output: sender };
+        let number = node.source.expect("a source has a number") as usize;
+        let start = self.starts[number];
+        let is_closed = self.shared.progress.source(number).end.is_some();
+        let lister = Lister {
+            me: me.clone(),
+            list: source.list,
+            start,
+            limit: if is_closed { start } else { limit },
+            output: sender,
+        };
         self.spawn(node_idx, &format!("{}/list", node.name), move || (lister.run(), None))?;
         if let Some(count) = source.count {
             self.count(&me, limit, count)?;
         }
-        let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone());
+        let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone(), start, 0);
         let (spawner, threads) = (self.pools.io.clone(), self.plan.pools.io);
         self.parallel(me, node, task, receiver, spawner, threads, Waiting::Work)
     }

@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use super::board::{Board, Lane};
+use super::exit::{Exit, Step};
 use super::killer::Killer;
+use super::progress::Progress;
 use super::rejects::RejectLog;
 use super::stats::{NodeStats, RunStats};
 use super::trace::Trace;
@@ -21,30 +23,39 @@ pub(super) struct Shared {
     pub(super) cancel: Cancel,
     pub(super) stats: Arc<RunStats>,
     pub(super) rejects: RejectLog,
+    pub(super) progress: Progress,
     pub(super) trace: Option<Arc<Trace>>,
     /// What is under way.
-    pub(super) board: Board,
+    pub(super) board: Arc<Board>,
     /// What is known of rows that kill the process.
     pub(super) killer: Killer,
     fault: Mutex<Option<Fault>>,
 }
 
 impl Shared {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one struct")]
     pub(super) fn new(
         graph: Arc<Graph>,
         cancel: Cancel,
         stats: Arc<RunStats>,
         rejects: RejectLog,
+        progress: Progress,
         trace: Option<Arc<Trace>>,
+        board: Arc<Board>,
         killer: Killer,
     ) -> Self {
-        Shared { graph, cancel, stats, rejects, trace, board: Board::default(), killer, fault: Mutex::new(None) }
+        Shared { graph, cancel, stats, rejects, progress, trace, board, killer, fault: Mutex::new(None) }
     }
 
     /// Records a fault; the first one stays. Sources stop.
     pub(super) fn fail(&self, fault: Fault) {
         self.fault.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(fault);
         self.cancel.abort();
+    }
+
+    /// Ends a stage if everything is to stop.
+    pub(super) fn check(&self) -> Step {
+        if self.cancel.is_aborted() { Err(Exit::Cancelled) } else { Ok(()) }
     }
 
     /// The first fault.

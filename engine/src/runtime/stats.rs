@@ -1,10 +1,10 @@
 //! The figures of a run while it runs: one truth for the progress bar, the report, Prometheus and the verdict.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::stall::Stall;
+use super::stall::{Stall, Stalls};
 use crate::worker::WorkerStats;
 
 /// What one node has done so far. Each is written by the node's own stage and read by anyone.
@@ -28,8 +28,6 @@ pub struct NodeStats {
     pub lifetime: AtomicU64,
     /// Messages waiting before it.
     pub queue: AtomicUsize,
-    /// Milliseconds for which it has made no progress with what it holds, once that counts as a stall; else 0.
-    pub stalled: AtomicU64,
 }
 
 impl NodeStats {
@@ -86,23 +84,29 @@ pub struct RunStats {
     pub(super) listed: Vec<AtomicU64>,
     /// Rejected rows, each once.
     pub rejects: AtomicU64,
+    /// Rows of all sources that are done and durable.
+    pub committed: AtomicU64,
+    /// The row of each source at which this run began, by source number.
+    pub(super) starts: Vec<u64>,
     /// Whether sources were asked to stop before their end.
     pub(super) stopped_early: AtomicBool,
     /// Nodes that did not come on for a while.
-    pub(super) stalls: Mutex<Vec<Stall>>,
+    pub(super) stalls: Arc<Stalls>,
 }
 
 impl RunStats {
-    pub(super) fn new(n_nodes: usize, n_sources: usize, workers: Vec<Arc<WorkerStats>>) -> Self {
+    pub(super) fn new(n_nodes: usize, starts: Vec<u64>, workers: Vec<Arc<WorkerStats>>, stalls: Arc<Stalls>) -> Self {
         RunStats {
             start: Instant::now(),
             nodes: (0..n_nodes).map(|_| Arc::default()).collect(),
             workers,
-            totals: (0..n_sources).map(|_| AtomicU64::new(u64::MAX)).collect(),
-            listed: (0..n_sources).map(|_| AtomicU64::new(0)).collect(),
+            totals: starts.iter().map(|_| AtomicU64::new(u64::MAX)).collect(),
+            listed: starts.iter().map(|&start| AtomicU64::new(start)).collect(),
             rejects: AtomicU64::new(0),
+            committed: AtomicU64::new(starts.iter().sum()),
+            starts,
             stopped_early: AtomicBool::new(false),
-            stalls: Mutex::default(),
+            stalls,
         }
     }
 
@@ -116,10 +120,31 @@ impl RunStats {
 
     /// Nodes that did not come on for a while, in the order in which that was noticed.
     pub fn stalls(&self) -> Vec<Stall> {
-        self.stalls.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.stalls.all()
     }
 
-    /// Rows that source number `source` has listed.
+    /// How long node `node_idx` has made no progress with what it holds, once that counts as a stall; else zero.
+    pub fn stalled(&self, node_idx: usize) -> Duration {
+        self.stalls.quiet(node_idx)
+    }
+
+    /// Rows that source number `source` will list, if that is known.
+    pub(super) fn total_of(&self, source: u32) -> Option<u64> {
+        let total = self.totals[source as usize].load(Ordering::Relaxed);
+        (total != u64::MAX).then_some(total)
+    }
+
+    /// Rows of all sources that earlier runs have done.
+    pub fn resumed_at(&self) -> u64 {
+        self.starts.iter().sum()
+    }
+
+    /// Rows that source number `source` has listed since this run began.
+    pub(super) fn listed_here(&self, source: u32) -> u64 {
+        self.listed(source).saturating_sub(self.starts[source as usize])
+    }
+
+    /// Rows that source number `source` has listed, those of earlier runs among them.
     pub fn listed(&self, source: u32) -> u64 {
         self.listed[source as usize].load(Ordering::Relaxed)
     }

@@ -6,20 +6,26 @@
 //!
 //! It ends nothing: a hard-mounted share comes back, and then the run goes on as if nothing had been.
 
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{RecvTimeoutError, Sender, bounded};
 
-use super::board::{Lane, Seen};
+use super::board::{Board, Lane, Seen};
 use super::evidence::hint;
-use super::shared::Shared;
-use super::stall::{OnStall, Stall};
+use super::stall::{OnStall, Stall, Stalls};
+use crate::graph::Graph;
 
 /// How long a node may be without progress when the file does not say.
 pub(super) const STALL: Duration = Duration::from_secs(5 * 60);
+
+/// What it looks at, and where it notes what it sees.
+pub(super) struct Watched {
+    pub(super) graph: Arc<Graph>,
+    pub(super) board: Arc<Board>,
+    pub(super) stalls: Arc<Stalls>,
+}
 
 /// Looks until it is dropped.
 pub(super) struct Watchdog {
@@ -29,7 +35,7 @@ pub(super) struct Watchdog {
 
 impl Watchdog {
     /// Begins to look. A run is worth more than its watchdog: without a thread for it the run goes on unwatched.
-    pub(super) fn start(shared: Arc<Shared>, stall: Duration, tell: Option<OnStall>) -> Self {
+    pub(super) fn start(watched: Watched, stall: Duration, tell: Option<OnStall>) -> Self {
         let (end, ended) = bounded(0);
         let look = move || {
             let every = interval(stall);
@@ -39,7 +45,7 @@ impl Watchdog {
                 // A process that was stopped, or a machine that slept, has not stalled meanwhile.
                 let elapsed = last.elapsed().min(every * 2);
                 last = Instant::now();
-                round(&shared, &mut watches, elapsed, stall, tell.as_ref());
+                round(&watched, &mut watches, elapsed, stall, tell.as_ref());
             }
         };
         let thread = std::thread::Builder::new().name("watchdog".to_owned()).spawn(look);
@@ -64,43 +70,38 @@ fn interval(stall: Duration) -> Duration {
 }
 
 /// Looks at every lane once.
-fn round(shared: &Shared, watches: &mut Vec<Watch>, elapsed: Duration, stall: Duration, tell: Option<&OnStall>) {
-    let lanes = shared.board.lanes();
+fn round(watched: &Watched, watches: &mut Vec<Watch>, elapsed: Duration, stall: Duration, tell: Option<&OnStall>) {
+    let lanes = watched.board.lanes();
     watches.resize_with(lanes.len(), Watch::default);
-    let mut quiet_by_node = vec![Duration::ZERO; shared.graph.nodes.len()];
+    let mut quiet_by_node = vec![Duration::ZERO; watched.graph.nodes.len()];
     for (lane, watch) in lanes.iter().zip(watches.iter_mut()) {
         let is_due = watch.look(lane.look(), elapsed, stall);
         if watch.n_told > 0 {
             quiet_by_node[lane.node_idx] = quiet_by_node[lane.node_idx].max(watch.quiet);
         }
-        if is_due && let Some(told) = describe(shared, lane, watch.quiet) {
-            tracing::info!(
-                node = told.node,
-                seconds = told.seconds,
-                holds = told.holds,
-                hint = told.hint,
-                "no progress"
-            );
+        if is_due && let Some(told) = describe(&watched.graph, lane, watch.quiet) {
+            let Stall { node, seconds, holds, hint } = &told;
+            tracing::info!(node, seconds, holds, hint, "no progress");
             if let Some(tell) = tell {
                 tell.call(&told);
             }
-            watch.note(shared, told);
-        } else if watch.n_told > 0 {
-            watch.prolong(shared);
+            watch.stall_idx = Some(watched.stalls.note(watch.stall_idx, told));
+        } else if let Some(stall_idx) = watch.stall_idx {
+            watched.stalls.prolong(stall_idx, watch.quiet);
         }
     }
-    for (node, quiet) in shared.stats.nodes.iter().zip(quiet_by_node) {
-        node.stalled.store(u64::try_from(quiet.as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    for (node_idx, quiet) in quiet_by_node.into_iter().enumerate() {
+        watched.stalls.set_quiet(node_idx, quiet);
     }
 }
 
-fn describe(shared: &Shared, lane: &Lane, quiet: Duration) -> Option<Stall> {
+fn describe(graph: &Graph, lane: &Lane, quiet: Duration) -> Option<Stall> {
     let holder = lane.holder()?;
-    let mut holds = shared.graph.redact(&holder.described.text);
+    let mut holds = graph.redact(&holder.described.text);
     if lane.n_threads > 1 {
         holds.push_str(&format!(" ({} of {} threads)", holder.n_held, lane.n_threads));
     }
-    let node = shared.graph.nodes[lane.node_idx].name.clone();
+    let node = graph.nodes[lane.node_idx].name.clone();
     let hint = hint(holder.described.path.as_deref(), holder.thread);
     Some(Stall { node, seconds: quiet.as_secs_f64(), holds, hint })
 }
@@ -132,31 +133,11 @@ impl Watch {
         }
         is_due
     }
-
-    /// Notes what was told for the report: a stall is one, however often it is told.
-    fn note(&mut self, shared: &Shared, told: Stall) {
-        let mut stalls = shared.stats.stalls.lock().unwrap_or_else(PoisonError::into_inner);
-        match self.stall_idx.and_then(|stall_idx| stalls.get_mut(stall_idx)) {
-            Some(stall) => *stall = told,
-            None => {
-                self.stall_idx = Some(stalls.len());
-                stalls.push(told);
-            }
-        }
-    }
-
-    /// It lasts.
-    fn prolong(&self, shared: &Shared) {
-        let mut stalls = shared.stats.stalls.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(stall) = self.stall_idx.and_then(|stall_idx| stalls.get_mut(stall_idx)) {
-            stall.seconds = self.quiet.as_secs_f64();
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::board::{Board, Described};
+    use super::super::board::Described;
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);

@@ -1,0 +1,216 @@
+//! Taking up a run: what its journal says, and what is to be done now.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use super::{Begun, Cut, End, Fingerprint, History, Journal, Moment, Record, SealedRun, StateFolder};
+use crate::config::Journaling;
+use crate::durable::{Lock, Log, is_there, partial_path, publish};
+use crate::graph::Graph;
+use crate::node::{Fault, Role, Shard};
+
+/// The version of the form of journals.
+const VERSION: u32 = 1;
+
+/// Whether an earlier run counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// It is gone on with.
+    Resume,
+    /// It is forgotten.
+    Fresh,
+}
+
+/// What is found when a run is started.
+pub enum Opened {
+    /// All of it is done.
+    Finished(Finished),
+    /// There is something to do.
+    Ready(Box<Journal>),
+}
+
+/// A run that was done before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// What it has made.
+    pub sealed: SealedRun,
+    /// When it was done.
+    pub at: Moment,
+}
+
+/// Whether a run of this pipeline can be gone on with: not if an output is standard output, a pipe or a device, or if
+/// the file says that no journal is to be kept.
+pub fn can_resume(graph: &Graph) -> bool {
+    let is_file = |path: &Path| fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+    let all_files = graph.sinks().all(|sink| {
+        let paths = graph.nodes[sink].node.writes(&graph.base);
+        !paths.is_empty() && paths.iter().all(|path| is_file(path))
+    });
+    all_files && is_file(&graph.reject_path()) && graph.run.journal != Some(Journaling::Off)
+}
+
+impl Journal {
+    /// Opens the journal of a pipeline, or of one of its shards, and locks it.
+    ///
+    /// # Errors
+    /// Another process that works on the run; a pipeline other than the one that was begun; a folder that may not be
+    /// written.
+    pub fn open(graph: &Graph, shard: Option<Shard>, start: Start, build: &str) -> Result<Opened, Fault> {
+        let folder = StateFolder::of(graph, shard);
+        folder.create()?;
+        let lock = take_lock(&folder, graph, shard)?;
+        if start == Start::Fresh {
+            folder.clear()?;
+        }
+        let fingerprint = Fingerprint::of(graph)?;
+        let (mut log, lines) = Log::open(&folder.journal())?;
+        let mut history = History::of(&lines)?;
+        let mut note = None;
+        if let Some(found) = &history {
+            let changes = found.begun.fingerprint.changes(&fingerprint);
+            let anew = match &found.end {
+                End::Done(..) if !changes.is_empty() => {
+                    Some(format!("the pipeline is another than that of the finished run ({})", changes.join("; ")))
+                }
+                End::Done(sealed, _) => gone(graph, sealed),
+                _ if !changes.is_empty() => return Err(changed(graph, &changes)),
+                _ => None,
+            };
+            if let Some(why) = anew {
+                note = Some(format!("{why}: beginning anew"));
+                drop(log);
+                folder.clear()?;
+                (log, history) = (Log::open(&folder.journal())?.0, None);
+            }
+        }
+        let mut journal = Journal {
+            lock,
+            log,
+            folder,
+            build: build.to_owned(),
+            shard,
+            n_lines: lines.lines.len(),
+            history: None,
+            from: None,
+            note,
+        };
+        let Some(mut found) = history else {
+            journal.n_lines = 0;
+            journal.begin(graph, fingerprint)?;
+            return Ok(Opened::Ready(Box::new(journal)));
+        };
+        if let End::Sealed(sealed) = &found.end {
+            // The process died between the names of two outputs, or before the line that says that all have theirs.
+            let sealed = sealed.clone();
+            publish(&graph.base, &sealed.files())?;
+            let done = super::Done { at: Moment::now() };
+            journal.append(&Record::Done(done.clone()))?;
+            found.end = End::Done(sealed, done);
+        }
+        if let End::Done(sealed, done) = &found.end {
+            let wanted = graph.run.limit.unwrap_or(u64::MAX);
+            let limit = found.sessions.last().and_then(|session| session.limit).unwrap_or(u64::MAX);
+            if !sealed.limited || wanted <= limit {
+                return Ok(Opened::Finished(Finished { sealed: sealed.clone(), at: done.at }));
+            }
+            reopen(graph, sealed)?;
+        }
+        let limit = found.sessions.last().and_then(|session| session.limit);
+        journal.from = choose(graph, &found, limit == graph.run.limit, &[]);
+        journal.history = Some(found);
+        Ok(Opened::Ready(Box::new(journal)))
+    }
+
+    fn begin(&mut self, graph: &Graph, fingerprint: Fingerprint) -> Result<(), Fault> {
+        let mut sources: Vec<_> = graph.with_role(Role::Source).map(|node_idx| &graph.nodes[node_idx]).collect();
+        sources.sort_by_key(|node| node.source);
+        self.append(&Record::Begun(Begun {
+            version: VERSION,
+            at: Moment::now(),
+            name: graph.name.clone(),
+            shard: self.shard,
+            sources: sources.into_iter().map(|node| node.name.clone()).collect(),
+            fingerprint,
+        }))
+    }
+
+    /// Goes back to the last cut before the first of these rows, by source, if that is before where it would go on.
+    pub fn go_back(&mut self, graph: &Graph, before: &[Option<u64>]) {
+        let Some(history) = &self.history else { return };
+        self.from = choose(graph, history, false, before);
+    }
+}
+
+/// The last cut that can be gone on from. Where a sink reads several sources one after the other, rows of a later one must
+/// not be in it before the earlier one is complete: a limit that is gone makes it incomplete.
+fn choose(graph: &Graph, history: &History, same_limit: bool, before: &[Option<u64>]) -> Option<(usize, Cut)> {
+    let reads: Vec<_> = graph.sinks().map(|sink| graph.sources_of(sink)).collect();
+    let fits = |cut: &Cut| {
+        let in_order = |sources: &Vec<u32>| {
+            sources.windows(2).all(|pair| {
+                let [earlier, later] = [pair[0], pair[1]].map(|source| cut.sources[source as usize]);
+                later.done == 0 || earlier.ended
+            })
+        };
+        let is_before =
+            |(source, limit): (usize, &Option<u64>)| limit.is_none_or(|limit| cut.sources[source].done <= limit);
+        (same_limit || reads.iter().all(in_order)) && before.iter().enumerate().all(is_before)
+    };
+    let mut cuts = history.cuts.iter().rev();
+    cuts.find(|(_, _, cut)| fits(cut)).map(|(_, line_idx, cut)| (*line_idx, cut.clone()))
+}
+
+fn take_lock(folder: &StateFolder, graph: &Graph, shard: Option<Shard>) -> Result<Lock, Fault> {
+    let note = format!("pid {} on {} since {}\n", std::process::id(), super::host(), Moment::now());
+    Lock::take(&folder.lock(), &note)?.map_err(|held| {
+        let what = shard.map_or(format!("`{}`", graph.name), |shard| format!("shard {shard} of `{}`", graph.name));
+        let who = match (held.pid, held.note.as_str()) {
+            (Some(pid), _) => format!("pid {pid}"),
+            (None, "") => "another process".to_owned(),
+            (None, note) => note.to_owned(),
+        };
+        Fault::transient(format!("{what} is being run already, by {who}"))
+            .help("`flowgpu status` shows how far it is; two runs at once would write the same outputs")
+    })
+}
+
+fn changed(graph: &Graph, changes: &[String]) -> Fault {
+    let message = format!("`{}` is another pipeline than the one that was begun: {}", graph.name, changes.join("; "));
+    Fault::permanent(message).help("undo the change to go on, or begin anew with `--fresh`")
+}
+
+/// What is not as the finished run has left it.
+fn gone(graph: &Graph, sealed: &SealedRun) -> Option<String> {
+    let files = sealed.files();
+    let gone = files.iter().find(|output| !is_there(&graph.base, output))?;
+    Some(format!("`{}` is not as the finished run has left it", gone.path))
+}
+
+/// Makes unfinished outputs of finished ones, to go on with them. They keep their names until the new ones are complete.
+fn reopen(graph: &Graph, sealed: &SealedRun) -> Result<(), Fault> {
+    let copy = |path: &Path| -> io::Result<()> {
+        let partial = partial_path(path);
+        fs::copy(path, partial).map(drop)
+    };
+    for output in &sealed.outputs {
+        let path = graph.base.join(&output.sealed.path);
+        copy(&path).map_err(|error| Fault::io("copy", &path, &error))?;
+    }
+    let Some(rejects) = &sealed.rejects else { return Ok(()) };
+    let path = graph.base.join(&rejects.path);
+    let split = || -> io::Result<()> {
+        copy(&path)?;
+        let whole = fs::read(&path)?;
+        let mut start = 0;
+        for (source, n_bytes) in sealed.cut.rejects.bytes.iter().enumerate() {
+            let end = (start + *n_bytes as usize).min(whole.len());
+            if source > 0 && end > start {
+                fs::write(partial_path(&super::reject_part(&path, source)), &whole[start..end])?;
+            }
+            start = end;
+        }
+        Ok(())
+    };
+    split().map_err(|error| Fault::io("copy", &path, &error))
+}

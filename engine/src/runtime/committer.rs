@@ -1,0 +1,134 @@
+//! The thread that makes cuts: it asks for positions, and what all sinks have passed it makes durable.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::progress::Woken;
+use super::rejects::Rejected;
+use super::shared::Shared;
+use super::writing::Writing;
+use crate::journal::{Cut, Journal, Moment, SinkCut, SourceCut};
+use crate::node::{Fault, Role};
+
+/// How often progress is made durable, if the file does not say.
+const COMMIT_EVERY: Duration = Duration::from_secs(1);
+
+/// Makes cuts until the stages have ended.
+pub(super) struct Committer {
+    shared: Arc<Shared>,
+    journal: Option<Journal>,
+    /// By sink, for the watchdog.
+    syncing: Vec<Writing>,
+}
+
+/// The committer's thread.
+pub(super) struct Committing {
+    thread: JoinHandle<Committer>,
+    shared: Arc<Shared>,
+}
+
+impl Committer {
+    pub(super) fn new(shared: Arc<Shared>, journal: Option<Journal>) -> Self {
+        let syncing = shared.graph.sinks().map(|node_idx| Writing::new(&shared, node_idx, "making durable"));
+        Committer { syncing: syncing.collect(), shared, journal }
+    }
+
+    /// Starts the thread.
+    pub(super) fn start(self) -> Result<Committing, Fault> {
+        let shared = self.shared.clone();
+        let thread = std::thread::Builder::new().name("commit".to_owned()).spawn(move || self.run());
+        let thread = thread.map_err(|error| Fault::transient(format!("cannot start a thread: {error}")))?;
+        Ok(Committing { thread, shared })
+    }
+
+    fn run(mut self) -> Self {
+        // Half of what was promised: a sink may take a while to come past the position that it is asked for.
+        let every = self.shared.graph.run.commit_every.map_or(COMMIT_EVERY, |every| every.get()) / 2;
+        let mut next = Instant::now() + every;
+        loop {
+            let woken = self.shared.progress.wait(next);
+            if woken == Woken::Urgent || woken == Woken::Over || Instant::now() >= next {
+                self.shared.progress.ask();
+                next = Instant::now() + every;
+            }
+            if let Err(fault) = self.commit() {
+                self.shared.fail(fault);
+                return self;
+            }
+            if woken == Woken::Over {
+                return self;
+            }
+        }
+    }
+
+    /// Makes a cut of what all sinks have passed, if that is more than before.
+    fn commit(&mut self) -> Result<(), Fault> {
+        let shared = self.shared.clone();
+        let progress = &shared.progress;
+        let ends = progress.ends();
+        let Some(frontier) = progress.ledger().advance(&ends) else { return Ok(()) };
+        let Rejected { cut: rejects, durables } = shared.rejects.commit(&frontier, &shared.stats)?;
+        let mut durables = durables;
+        let mut sinks = Vec::new();
+        for (number, node_idx) in shared.graph.sinks().enumerate() {
+            let mut ledger = progress.ledger();
+            let Some(mark) = ledger.at_frontier(number) else {
+                return Err(Fault::bug("a sink has not noted where it stands"));
+            };
+            durables.extend(mark.durable.take().map(|durable| self.syncing[number].around(durable)));
+            sinks.push((shared.graph.nodes[node_idx].name.clone(), mark.cut.clone()));
+        }
+        let sources = frontier.iter().enumerate().map(|(source, &done)| {
+            let end = ends[source];
+            SourceCut {
+                done: end.filter(|_| done == u64::MAX).map_or(done, |end| end.index),
+                total: shared.stats.total_of(source as u32),
+                ended: end.is_some_and(|end| end.is_all && done >= end.index),
+            }
+        });
+        let cut = Cut { at: Moment::now(), sources: sources.collect(), sinks: sinks.into_iter().collect(), rejects };
+        let rows = cut.rows();
+        if let Some(journal) = &mut self.journal {
+            durables.into_iter().try_for_each(|durable| durable())?;
+            for (source, done) in cut.sources.iter().map(|source| source.done).enumerate() {
+                let mut notes = progress.source(source);
+                if let Some(listing) = &notes.listing {
+                    listing.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).sync(done)?;
+                }
+                if let Some(stamps) = &mut notes.stamps {
+                    stamps.sync()?;
+                }
+            }
+            journal.cut(cut)?;
+        }
+        shared.stats.committed.store(rows, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Committing {
+    /// Makes a last cut, now that the stages have ended, and gives the journal back.
+    pub(super) fn finish(self) -> Option<Journal> {
+        self.shared.progress.over();
+        match self.thread.join() {
+            Ok(committer) => committer.journal,
+            Err(panic) => {
+                self.shared.fail(Fault::bug(crate::worker::panic_text(&*panic)).help(super::running::REPORT));
+                None
+            }
+        }
+    }
+}
+
+/// The sources that each sink reads, in the order of the sinks.
+pub(super) fn reads(graph: &crate::graph::Graph) -> Vec<Vec<u32>> {
+    graph.sinks().map(|sink| graph.sources_of(sink)).collect()
+}
+
+/// Where each sink stands at the start.
+pub(super) fn starts_of(graph: &crate::graph::Graph, cut: Option<&Cut>) -> Vec<SinkCut> {
+    let of = |sink: usize| cut.and_then(|cut| cut.sinks.get(&graph.nodes[sink].name)).cloned().unwrap_or_default();
+    graph.with_role(Role::Sink).map(of).collect()
+}

@@ -1,0 +1,179 @@
+//! How far each sink has come, and from that how far the run has come: the arithmetic of a cut.
+//!
+//! Every edge is in the order of positions, so a consistent cut needs no barrier that travels with the rows: a position
+//! is asked for, each sink notes where it stands when it passes that position, and when all sinks that read the source
+//! have, everything before it is in the outputs. Sources are asked for apart from each other, since independent ones
+//! have nothing to do with each other; where a sink reads several, one after the other, a later one counts only when
+//! the earlier one is complete.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::data::RowPos;
+
+/// The book of all sinks. `M` is what a sink notes: where it stands.
+pub(super) struct Ledger<M> {
+    sinks: Vec<Line<M>>,
+    asked: BTreeSet<RowPos>,
+    /// By source: how far the last cut went.
+    frontier: Vec<u64>,
+}
+
+struct Line<M> {
+    /// The numbers of the sources that it reads, ascending.
+    reads: Vec<u32>,
+    /// Everything before it is written.
+    passed: RowPos,
+    /// Everything before it is written, or about to be.
+    claimed: RowPos,
+    marks: BTreeMap<RowPos, M>,
+}
+
+/// The end of what a source gives in this session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SourceEnd {
+    /// The index behind its last row.
+    pub(super) index: u64,
+    /// Whether it gave all that was wanted of it, as opposed to one that was asked to stop.
+    pub(super) is_complete: bool,
+    /// Whether there is nothing behind it, as opposed to one that a limit has ended.
+    pub(super) is_all: bool,
+}
+
+/// The position behind all rows of a source.
+pub(super) fn end_of(source: u32) -> RowPos {
+    RowPos::new(source, u64::MAX)
+}
+
+/// A watermark as a position at which something can be cut: between rows of one item it cannot.
+fn floor(upto: RowPos) -> RowPos {
+    RowPos { sub: 0, ..upto }
+}
+
+/// How far a watermark is in a source: `u64::MAX` where it is past it.
+fn on(pos: RowPos, source: u32) -> u64 {
+    match pos.source.cmp(&source) {
+        std::cmp::Ordering::Less => 0,
+        std::cmp::Ordering::Equal => pos.index,
+        std::cmp::Ordering::Greater => u64::MAX,
+    }
+}
+
+impl<M> Ledger<M> {
+    /// For sinks that read these sources, each with what it notes where it starts; sources start at these indices.
+    pub(super) fn new(sinks: Vec<(Vec<u32>, M)>, starts: Vec<u64>) -> Self {
+        let line = |(reads, mark): (Vec<u32>, M)| {
+            // The first source that it is not past; a mark there stands for the start.
+            let at = start_of(&reads, &starts);
+            Line { reads, passed: at, claimed: at, marks: BTreeMap::from([(at, mark)]) }
+        };
+        let sinks = sinks.into_iter().map(line).collect();
+        Ledger { sinks, asked: BTreeSet::new(), frontier: starts }
+    }
+
+    /// Sink number `sink` is about to write what is before `upto`: the positions on the way at which it has to note where
+    /// it stands. Where it reads several sources, the ends of those are among them.
+    pub(super) fn claim(&mut self, sink: usize, upto: RowPos) -> Vec<RowPos> {
+        let line = &mut self.sinks[sink];
+        let (from, to) = (line.passed, floor(upto));
+        line.claimed = line.claimed.max(to);
+        let is_its = |pos: &RowPos| line.reads.contains(&pos.source);
+        let mut points: BTreeSet<_> =
+            self.asked.range(..=to).filter(|pos| **pos > from && is_its(pos)).copied().collect();
+        if line.reads.len() > 1 || upto == RowPos::END {
+            points.extend(line.reads.iter().map(|&source| end_of(source)).filter(|end| *end > from && *end <= to));
+        }
+        points.into_iter().filter(|pos| !line.marks.contains_key(pos)).collect()
+    }
+
+    /// Sink number `sink` has written what is before `upto`.
+    pub(super) fn passed(&mut self, sink: usize, upto: RowPos) {
+        self.sinks[sink].passed = floor(upto);
+    }
+
+    /// Whether a position at which sink number `sink` stands right now was asked for: it has to note where that is.
+    pub(super) fn due(&self, sink: usize) -> Option<RowPos> {
+        let line = &self.sinks[sink];
+        let at = line.passed;
+        (self.asked.contains(&at) && line.reads.contains(&at.source) && !line.marks.contains_key(&at)).then_some(at)
+    }
+
+    /// The position at which sink number `sink` stands, unless it has noted that.
+    pub(super) fn stands_at(&self, sink: usize) -> Option<RowPos> {
+        let line = &self.sinks[sink];
+        (line.passed == line.claimed && !line.marks.contains_key(&line.passed)).then_some(line.passed)
+    }
+
+    /// Sink number `sink` notes where it stands before the row at `at`.
+    pub(super) fn mark(&mut self, sink: usize, at: RowPos, mark: M) {
+        self.sinks[sink].marks.insert(at, mark);
+    }
+
+    /// Asks, in each source, for the furthest position that a sink has claimed: all sinks will pass it.
+    pub(super) fn ask(&mut self) {
+        for source in 0..self.frontier.len() as u32 {
+            let readers = self.sinks.iter().filter(|line| line.reads.contains(&source));
+            let Some(furthest) = readers.map(|line| on(line.claimed, source)).max() else { continue };
+            if furthest > self.frontier[source as usize] {
+                self.asked.insert(RowPos::new(source, furthest));
+            }
+        }
+    }
+
+    /// How far each source is done in all sinks, `u64::MAX` where it is done to its end; `None` if that is no further than
+    /// it was. `ends` are those of sources that have ended.
+    pub(super) fn advance(&mut self, ends: &[Option<SourceEnd>]) -> Option<Vec<u64>> {
+        let mut frontier = self.frontier.clone();
+        for source in 0..frontier.len() as u32 {
+            let best = self.noted_by_all(source);
+            let waits = self.sinks.iter().filter(|line| line.reads.contains(&source)).any(|line| {
+                let earlier = line.reads.iter().filter(|&&earlier| earlier < source);
+                earlier.into_iter().any(|&earlier| !is_complete(frontier[earlier as usize], ends[earlier as usize]))
+            });
+            if !waits && best > frontier[source as usize] {
+                frontier[source as usize] = best;
+            }
+        }
+        if frontier == self.frontier {
+            return None;
+        }
+        self.frontier = frontier.clone();
+        self.asked.retain(|pos| pos.index > frontier[pos.source as usize]);
+        Some(frontier)
+    }
+
+    /// The furthest index of a source at which all sinks that read it have noted where they stand.
+    fn noted_by_all(&self, source: u32) -> u64 {
+        let mut readers = self.sinks.iter().filter(|line| line.reads.contains(&source));
+        let range = RowPos::start_of(source)..=end_of(source);
+        let Some(first) = readers.next() else { return 0 };
+        let others: Vec<_> = readers.collect();
+        let noted = first.marks.range(range).rev().map(|(pos, _)| *pos);
+        noted.into_iter().find(|pos| others.iter().all(|line| line.marks.contains_key(pos))).map_or(0, |pos| pos.index)
+    }
+
+    /// Where sink number `sink` stood at the last frontier. What it noted before that is forgotten.
+    pub(super) fn at_frontier(&mut self, sink: usize) -> Option<&mut M> {
+        let line = &mut self.sinks[sink];
+        let at = start_of(&line.reads, &self.frontier);
+        // At the start of a source it stands where it stood at the end of the one before.
+        let found = line.marks.range(..=at).next_back().map(|(pos, _)| *pos)?;
+        let exact = found == at || (at.index == 0 && line.marks.contains_key(&found));
+        line.marks = line.marks.split_off(&found);
+        exact.then(|| line.marks.get_mut(&found)).flatten()
+    }
+}
+
+/// Whether a source is done to its very end.
+fn is_complete(frontier: u64, end: Option<SourceEnd>) -> bool {
+    end.is_some_and(|end| end.is_complete && frontier >= end.index)
+}
+
+/// The first place, in the sources that a sink reads, that is not done.
+fn start_of(reads: &[u32], frontier: &[u64]) -> RowPos {
+    let open = reads.iter().find(|&&source| frontier[source as usize] != u64::MAX);
+    match (open, reads.last()) {
+        (Some(&source), _) => RowPos::new(source, frontier[source as usize]),
+        (None, Some(&last)) => end_of(last),
+        (None, None) => RowPos::END,
+    }
+}
