@@ -67,8 +67,8 @@ fn a_listing_that_does_not_end() {
 #[test]
 fn a_row_that_is_not_decoded() {
     let nodes = "  rows: {kind: source.synthetic, with: {rows: {count: 40}}}
-  pixels: {kind: decode.test_fault, with: {rows: [7, 8], until: go}}\n";
-    check(&format!("{nodes}{OUT}"), "pixels", "decoding `synthetic/7` (2 of 2 threads)");
+  pixels: {kind: decode.test_fault, with: {rows: [7], until: go}}\n";
+    check(&format!("{nodes}{OUT}"), "pixels", "decoding `synthetic/7` (1 of 2 threads)");
 }
 
 #[test]
