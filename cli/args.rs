@@ -99,7 +99,7 @@ fn placement() -> impl TypedValueParser<Value = PlacementPolicy> {
 }
 
 /// Words, each with what it is good for and what it stands for.
-fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
     words: [(&'static str, &'static str, T); N],
 ) -> impl TypedValueParser<Value = T> {
     let values = words.map(|(word, about, _)| PossibleValue::new(word).help(about));

@@ -13,6 +13,7 @@ mod output;
 mod panics;
 mod pipeline;
 pub mod progress;
+mod shards;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

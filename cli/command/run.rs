@@ -1,40 +1,51 @@
 //! `flowgpu run`: compiles, plans, runs, and says what came of it.
 
+mod committed;
+mod drain_file;
 mod ending;
 mod gauges;
 mod interrupt;
+mod lasting_args;
 mod memory_killer;
 mod meter;
 mod metrics;
 mod output_file;
 mod resuming;
+mod series;
 mod stalls;
+mod stopping;
+mod stopping_words;
 mod trace_file;
 mod trial;
 mod workers;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use engine::config::{Document, Duration, Limit, RunOptions};
 use engine::graph::Graph;
 use engine::journal::{Journal, Opened, Start, can_resume};
-use engine::node::{Cancel, Fault, FaultKind};
+use engine::node::{Cancel, Fault, FaultKind, Shard};
 use engine::runtime::{Report, Running, Setup};
 use engine::schedule::{Inventory, Plan};
 
+use self::committed::Committed;
 use self::ending::Beside;
-use self::interrupt::Interrupts;
+use self::interrupt::{Interrupts, Terms};
+use self::lasting_args::LastingArgs;
 use self::memory_killer::MemoryKiller;
 use self::meter::Meter;
 use self::metrics::Metrics;
 use self::output_file::OutputFile;
+use self::series::Series;
 use self::trace_file::TraceFile;
 use crate::args::{PipelineArgs, PlacementArgs};
 use crate::failure::{Failure, exit};
 use crate::pipeline::Pipeline;
 use crate::progress::{Cursor, Progress, Terminal, for_stderr};
-use crate::{Context, output};
+use crate::shards::ShardArgs;
+use crate::{Context, output, shards};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,12 +53,13 @@ Examples:
   flowgpu run classify.yaml --set photos=/data/photos --limit 100
   flowgpu run classify.yaml --report run.json --metrics-addr 127.0.0.1:9184
   flowgpu run classify.yaml --isolation process --trace trace.json
+  flowgpu run classify.yaml --shards 16 --shard 3     one of 16 shards, which `flowgpu merge` puts together
 
 Each option but --set and --fresh has its place under `run:` in the pipeline file; the command line wins. Paths given here \
 start from the current folder, those in the file from the file's.
 
-Ctrl-C stops the sources, finishes what is in flight and keeps it; a second one aborts. `FLOWGPU_LOG=debug` shows \
-what goes on inside.
+Ctrl-C, SIGTERM, SIGHUP and the drain file stop the sources; what is in flight is finished and kept, as far as the \
+grace allows. A second signal aborts. `FLOWGPU_LOG=debug` shows what goes on inside.
 
 Exit codes: 0 done, 1 fault (worth another try), 2 mistake in the command line or the pipeline, 3 done with \
 rejects, 130 interrupted.";
@@ -67,6 +79,9 @@ pub(crate) struct Run {
     #[arg(long, help_heading = "What is run")]
     fresh: bool,
 
+    #[command(flatten)]
+    shard: ShardArgs,
+
     /// How many rejected rows are too many: a count, or a part such as 5%
     #[arg(long, value_name = "LIMIT", help_heading = "What is run")]
     max_rejects: Option<Limit>,
@@ -77,6 +92,9 @@ pub(crate) struct Run {
     /// How long a batch may take before its worker counts as hung, such as 30s; slow batches get longer
     #[arg(long, value_name = "TIME", help_heading = PlacementArgs::HEADING)]
     job_timeout: Option<Duration>,
+
+    #[command(flatten)]
+    lasting: LastingArgs,
 
     /// Show no progress and no summary
     #[arg(short, long, help_heading = "What is told")]
@@ -97,24 +115,46 @@ pub(crate) struct Run {
 
 impl Run {
     pub(super) fn run(&self, cx: &Context<'_>) -> Result<u8, Failure> {
-        let loaded = Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
-        let telling = Telling::of(&loaded.document, self);
-        let inventory = Inventory::read_for(&loaded.graph);
-        let plan = Plan::make(Arc::new(loaded.graph), &inventory)?;
+        let Pipeline { document, graph } =
+            Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
+        let graph = Arc::new(graph);
+        match shards::chosen(&document.run)? {
+            None => self.part(cx, &document, &graph, None),
+            Some(shards) => Series::new(&shards)?.run(|shard| self.part(cx, &document, &graph, Some(shard))),
+        }
+    }
+
+    /// Runs all of it, or one shard.
+    fn part(
+        &self,
+        cx: &Context<'_>,
+        document: &Document,
+        graph: &Arc<Graph>,
+        shard: Option<Shard>,
+    ) -> Result<u8, Failure> {
+        let telling = Telling::of(document, self, shard);
+        let terms = Terms::of(document);
+        let inventory = Inventory::read_for(graph);
+        let plan = Plan::make(graph.clone(), &inventory)?;
+        if let (Some(shard), false) = (shard, telling.quiet) {
+            output::tell(&format!("{}: shard {} of {}\n", graph.name, shard.index, shard.of));
+        }
         if !telling.quiet {
             // Where models run is never a surprise: above all not that they run on the CPU.
             plan.notes.iter().for_each(|note| output::tell(&format!("{}: {note}\n", plan.graph.name)));
         }
-        let graph = plan.graph.clone();
-        let journal = match self.take_up(&graph)? {
+        let journal = match self.take_up(graph, shard)? {
             Some(Opened::Finished(finished)) => {
-                output::tell(&resuming::finished(&finished, &graph));
+                if !telling.quiet {
+                    output::tell(&resuming::finished(&finished, graph));
+                }
                 return Ok(finished.sealed.code);
             }
             Some(Opened::Ready(journal)) => Some(*journal),
             None => None,
         };
-        if let Some(text) = journal.as_ref().and_then(|journal| resuming::begins(journal, &graph)) {
+        let begins = journal.as_ref().and_then(|journal| resuming::begins(journal, graph));
+        if let Some(text) = begins.filter(|_| !telling.quiet) {
             output::tell(&text);
         }
         let files = Files::create(&telling)?;
@@ -123,23 +163,25 @@ impl Run {
             output::tell(&format!("{}: figures for Prometheus at http://{}/metrics\n", graph.name, metrics.address()));
         }
         let cancel = Cancel::new();
-        let interrupts = Interrupts::watch(&graph.name, &cancel, &cx.above)?;
+        let committed = Committed::default();
+        let interrupts = Interrupts::watch(terms, &cancel, &cx.above, &committed)?;
         let memory_killer = MemoryKiller::watch();
         let setup = Setup {
             build: crate::BUILD.to_owned(),
             program: None,
             trace: files.trace.as_ref().map(TraceFile::trace),
+            shard,
             try_row: Some(trial::of(&self.pipeline)),
             on_stall: Some(stalls::tell(&graph.name, &cx.above)),
         };
-        let mut report = self.execute(cx, plan, cancel, &setup, journal, &telling, metrics);
-        drop(interrupts);
+        let mut report = self.execute(cx, plan, cancel, &setup, journal, &committed, &telling, metrics);
+        interrupts.run_has_ended();
         let n_kills = memory_killer.n_kills();
         if let Some(fault) = &mut report.fault {
             memory_killer::explain(fault, n_kills);
         }
         let Saved { trace, faults } = files.finish(&report);
-        let code = conclude(&report, &graph, &telling, Beside { trace, n_kills });
+        let code = conclude(&report, graph, &telling, Beside { trace, n_kills });
         for fault in faults {
             let failure = Failure::from(fault);
             // The run's own end says more than a file about it that could not be written.
@@ -153,23 +195,24 @@ impl Run {
 
     /// What the command line puts over `run:` in the file.
     fn options(&self) -> RunOptions {
-        self.placement.over(RunOptions {
+        let options = self.shard.over(RunOptions {
             max_rejects: self.max_rejects,
             limit: self.limit,
             job_timeout: self.job_timeout,
             metrics_addr: self.metrics_addr.clone(),
             quiet: self.quiet.then_some(true),
             ..RunOptions::default()
-        })
+        });
+        self.lasting.over(self.placement.over(options))
     }
 
     /// What an earlier run of this pipeline has done; `None` where no journal is kept.
-    fn take_up(&self, graph: &Graph) -> Result<Option<Opened>, Failure> {
+    fn take_up(&self, graph: &Graph, shard: Option<Shard>) -> Result<Option<Opened>, Failure> {
         if !can_resume(graph) {
             return Ok(None);
         }
         let start = if self.fresh { Start::Fresh } else { Start::Resume };
-        Ok(Some(Journal::open(graph, None, start, crate::BUILD)?))
+        Ok(Some(Journal::open(graph, shard, start, crate::BUILD)?))
     }
 
     /// From the first thread to the last.
@@ -181,14 +224,20 @@ impl Run {
         cancel: Cancel,
         setup: &Setup,
         journal: Option<Journal>,
+        committed: &Committed,
         telling: &Telling,
         metrics: Option<Metrics>,
     ) -> Report {
         let graph = plan.graph.clone();
+        let is_kept = journal.is_some();
         let running = match Running::start(plan, cancel, setup, journal) {
             Ok(running) => running,
             Err(fault) => return never_started(&graph, fault),
         };
+        if is_kept {
+            let stats = running.stats();
+            committed.is_told_by(move || stats.committed.load(Ordering::Relaxed));
+        }
         for told in running.told() {
             output::tell(&format!("{}: {told}\n", graph.name));
         }
@@ -265,9 +314,14 @@ struct Telling {
 impl Telling {
     /// What the document says after the command line was put over it. The command line's paths are taken from there,
     /// since they start from another folder.
-    fn of(document: &Document, run: &Run) -> Self {
+    fn of(document: &Document, run: &Run, shard: Option<Shard>) -> Self {
         let path = |given: &Option<PathBuf>, in_file: &Option<String>| {
-            given.clone().or_else(|| in_file.as_deref().map(|path| document.resolve(path)))
+            let path = given.clone().or_else(|| in_file.as_deref().map(|path| document.resolve(path)))?;
+            // Each shard has a file of its own.
+            Some(match (shard, path.to_str()) {
+                (Some(shard), Some(path)) => PathBuf::from(shard.name(path)),
+                _ => path,
+            })
         };
         Telling {
             quiet: document.run.quiet.unwrap_or(false),

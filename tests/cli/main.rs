@@ -8,4 +8,6 @@ mod manuals;
 mod metrics;
 mod outputs;
 mod program;
+mod status;
+mod stopping;
 mod workers;

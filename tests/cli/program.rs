@@ -93,7 +93,13 @@ impl Folder {
 
     /// Starts the program for tests.
     pub fn start(&self, args: &[&str]) -> Under {
-        let mut command = self.command(TESTING, args);
+        Under::start(self.command(TESTING, args))
+    }
+}
+
+impl Under {
+    /// Starts a program.
+    pub fn start(mut command: Command) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts");
         let stderr = BufReader::new(child.stderr.take().expect("it is a pipe"));
         Under { child, stderr, told: String::new() }

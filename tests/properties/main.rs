@@ -36,7 +36,7 @@ fn run_by(isolation: Isolation, yaml: &str, folder: &Path) -> Report {
     graph.run.isolation = Some(isolation);
     let plan = Plan::make(Arc::new(graph), &Inventory::without_gpus()).expect("the CPU takes every model");
     let program = Some(env!("CARGO_BIN_EXE_flowgpu-test").into());
-    let setup = Setup { build: env!("FLOWGPU_BUILD").to_owned(), program, trace: None };
+    let setup = Setup { build: env!("FLOWGPU_BUILD").to_owned(), program, ..Setup::default() };
     let running = Running::start(plan, Cancel::new(), &setup, None).unwrap_or_else(|fault| panic!("{yaml}\n{fault}"));
     let (sender, receiver) = channel();
     std::thread::spawn(move || drop(sender.send(running.join())));

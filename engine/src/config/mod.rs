@@ -36,6 +36,6 @@ pub use mistakes::{Look, Mistakes};
 pub use nearest::{list, nearest};
 pub use node_decl::{Input, NodeDecl, OnError, Port};
 pub use run_options::{Isolation, Journaling, OnChange, PlacementPolicy, RunOptions, Threads};
-pub use scalar::{Duration, Fraction, Limit, ScalarError, Size, WorkersPerDevice};
+pub use scalar::{Duration, Fraction, Limit, ScalarError, ShardChoice, Size, WorkersPerDevice};
 pub use source::{Location, Source};
 pub use span::{Span, Spanned};

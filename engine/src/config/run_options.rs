@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Devices, Duration, Limit, Size, WorkersPerDevice};
+use super::{Devices, Duration, Limit, ShardChoice, Size, WorkersPerDevice};
 
 /// How a pipeline is run. What is left out is for the engine to choose.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
@@ -20,6 +20,14 @@ pub struct RunOptions {
     /// Stop after so many rows of each source.
     #[schemars(range(min = 1))]
     pub limit: Option<u64>,
+    /// Into how many shards the run is divided: slices of each source's listing, each with outputs of its own, that
+    /// `flowgpu merge` puts together. Every shard has to be told the same number.
+    #[schemars(range(min = 1, max = 99_999))]
+    pub shards: Option<u32>,
+    /// Which of the shards are run here, from 0 on: one such as `3`, several such as `0-15` one after the other, or `auto`
+    /// for the one that the environment names by the first of `FLOWGPU_SHARD`, `JOB_COMPLETION_INDEX` (Kubernetes),
+    /// `SLURM_ARRAY_TASK_ID` and `SLURM_PROCID`.
+    pub shard: Option<ShardChoice>,
     /// A file for the run's figures, as JSON.
     pub report: Option<String>,
     /// Serve the run's figures to Prometheus at this `host:port`.
@@ -80,7 +88,7 @@ pub enum OnChange {
     Keep,
     /// The run goes back to before the first of them, and on from there.
     Reprocess,
-    /// The run does not go on. New files and files that are gone keep it from that too.
+    /// The run does not go on; files that are gone keep it from that too.
     Fail,
 }
 
@@ -135,6 +143,8 @@ impl RunOptions {
             max_rejects: given.max_rejects.or(self.max_rejects),
             rejects: given.rejects.or(self.rejects),
             limit: given.limit.or(self.limit),
+            shards: given.shards.or(self.shards),
+            shard: given.shard.or(self.shard),
             report: given.report.or(self.report),
             metrics_addr: given.metrics_addr.or(self.metrics_addr),
             quiet: given.quiet.or(self.quiet),

@@ -68,7 +68,7 @@ pub(super) fn try_lock(file: &File) -> io::Result<Option<Held>> {
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             let mut note = String::new();
             // A file that cannot be read as text tells nothing; the lock is held all the same.
-            let _ = (&*file).take(256).read_to_string(&mut note);
+            let _ = file.take(256).read_to_string(&mut note);
             Ok(Some(Held { pid: holder(file), note: note.trim_end().to_owned() }))
         }
         // Some network file systems know no locks: then there is none, as before there were any.

@@ -24,26 +24,8 @@ impl Fingerprint {
     /// A file that cannot be read.
     pub fn of(graph: &Graph) -> Result<Fingerprint, Fault> {
         let (mut nodes, mut files) = (Map::new(), Map::new());
-        for node in &graph.nodes {
-            let mut with = serde_json::to_value(&node.with).unwrap_or_default();
-            if let Some(options) = with.as_object_mut() {
-                options.retain(|option, _| !node.kind.incidental().contains(&option.as_str()));
-            }
-            let from = node.inputs.iter().map(|edge| match edge.port {
-                Port::Rows => graph.nodes[edge.from].name.clone(),
-                Port::Rejects => format!("{}.rejects", graph.nodes[edge.from].name),
-            });
-            let advice = node.advice.as_ref().map(|advice| advice.value.clone()).unwrap_or_default();
-            let text = json!({
-                "kind": node.kind.name(),
-                "revision": node.kind.revision(),
-                "from": from.collect::<Vec<_>>(),
-                "with": with,
-                "advice": advice,
-            });
-            // Secrets are not written down; that one has changed is no other pipeline.
-            let text = graph.redact(&text.to_string());
-            nodes.insert(node.name.clone(), serde_json::from_str(&text).unwrap_or(Value::String(text)));
+        for (node_idx, node) in graph.nodes.iter().enumerate() {
+            nodes.insert(node.name.clone(), Self::of_node(graph, node_idx));
             let read = node.spec.files.iter().chain(node.spec.need.iter().flat_map(|need| &need.files));
             for file in read {
                 let name = file.path.strip_prefix(&graph.base).unwrap_or(&file.path).display().to_string();
@@ -56,6 +38,45 @@ impl Fingerprint {
         all.insert("nodes".into(), nodes.into());
         all.insert("files".into(), files.into());
         Ok(Fingerprint(all))
+    }
+
+    /// Of a graph, but for the content of files: for where these need not be.
+    pub fn of_nodes(graph: &Graph) -> Fingerprint {
+        let nodes = graph.nodes.iter().enumerate();
+        let nodes: Map<_, _> =
+            nodes.map(|(node_idx, node)| (node.name.clone(), Self::of_node(graph, node_idx))).collect();
+        Fingerprint([("nodes".to_owned(), Value::Object(nodes))].into_iter().collect())
+    }
+
+    /// The same but for the content of files.
+    pub fn without_files(&self) -> Fingerprint {
+        let mut all = self.0.clone();
+        all.remove("files");
+        Fingerprint(all)
+    }
+
+    /// What decides the results of one node, but for the content of files.
+    pub(super) fn of_node(graph: &Graph, node_idx: usize) -> Value {
+        let node = &graph.nodes[node_idx];
+        let mut with = serde_json::to_value(&node.with).unwrap_or_default();
+        if let Some(options) = with.as_object_mut() {
+            options.retain(|option, _| !node.kind.incidental().contains(&option.as_str()));
+        }
+        let from = node.inputs.iter().map(|edge| match edge.port {
+            Port::Rows => graph.nodes[edge.from].name.clone(),
+            Port::Rejects => format!("{}.rejects", graph.nodes[edge.from].name),
+        });
+        let advice = node.advice.as_ref().map(|advice| advice.value.clone()).unwrap_or_default();
+        let text = json!({
+            "kind": node.kind.name(),
+            "revision": node.kind.revision(),
+            "from": from.collect::<Vec<_>>(),
+            "with": with,
+            "advice": advice,
+        });
+        // Secrets are not written down; that one has changed is no other pipeline.
+        let text = graph.redact(&text.to_string());
+        serde_json::from_str(&text).unwrap_or(Value::String(text))
     }
 
     /// What is other now than it was, one line each; nothing if both are the same.

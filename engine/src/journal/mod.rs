@@ -13,10 +13,12 @@ mod history;
 #[expect(clippy::module_inception, reason = "the type is what the module is about")]
 mod journal;
 mod listing;
+mod merge;
 mod moment;
 mod open;
 mod record;
 mod relisting;
+mod slices;
 mod stamps;
 mod state;
 
@@ -26,11 +28,13 @@ pub use history::{End, History};
 use journal::host;
 pub use journal::{Journal, reject_part};
 pub use listing::{Listing, Recorded};
+pub use merge::{Joined, Merge, Merged, Missing, merge, n_shards};
 pub use moment::Moment;
 pub use open::{Finished, Opened, Start, can_resume};
 pub use record::{
     Begun, Cut, Done, InFlight, Left, OutputRecord, Record, RejectCut, SealedRun, Session, SinkCut, SourceCut, Why,
 };
 pub use relisting::Relisting;
+pub use slices::{Slice, Slices};
 pub use stamps::Stamps;
 pub use state::StateFolder;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::config::Document;
 use crate::graph::Graph;
 use crate::node::{Fault, Shard};
 
@@ -15,12 +16,14 @@ pub struct StateFolder {
 impl StateFolder {
     /// Of a pipeline, or of one of its shards.
     pub fn of(graph: &Graph, shard: Option<Shard>) -> Self {
-        let whole = match &graph.run.state {
-            Some(state) => graph.base.join(state),
-            None => graph.base.join(".flowgpu").join(&graph.name),
-        };
+        let whole = whole(&graph.base, &graph.name, graph.run.state.as_deref());
         let path = shard.map_or(whole.clone(), |shard| whole.join(shard.to_string()));
         StateFolder { path }
+    }
+
+    /// Of a pipeline that need not be right in all.
+    pub fn of_document(document: &Document) -> Self {
+        StateFolder { path: whole(document.folder(), &document.name.value, document.run.state.as_deref()) }
     }
 
     /// The folder `path`.
@@ -51,6 +54,21 @@ impl StateFolder {
     /// What the items of source number `source` were when they were read.
     pub fn stamps(&self, source: usize) -> PathBuf {
         self.path.join(format!("stamps.{source}"))
+    }
+
+    /// Which slice of source number `source` is read, if this is a shard's.
+    pub fn slice(&self, source: usize) -> PathBuf {
+        self.path.join(format!("slice.{source}"))
+    }
+
+    /// What was merged, if this is the folder of the whole run and that is divided into so many shards.
+    pub fn merged(&self, shards: u32) -> PathBuf {
+        self.boundaries(shards).join("merged")
+    }
+
+    /// Where the slices begin, if this is the folder of the whole run and that is divided into so many shards.
+    pub fn boundaries(&self, shards: u32) -> PathBuf {
+        self.path.join(format!("of-{shards:05}"))
     }
 
     /// The rows that are being decoded.
@@ -87,5 +105,12 @@ impl StateFolder {
             }
         }
         Ok(())
+    }
+}
+
+fn whole(base: &Path, name: &str, state: Option<&str>) -> PathBuf {
+    match state {
+        Some(state) => base.join(state),
+        None => base.join(".flowgpu").join(name),
     }
 }

@@ -66,6 +66,17 @@ pub struct Advice {
     pub text: String,
 }
 
+/// How what shards have written of a sink's output becomes what one run would have written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// Rows are lines: one part after the other.
+    Lines,
+    /// The same, but each part has a header line, of which the first stays. Lines may go on inside double quotes.
+    LinesAfterHeader,
+    /// They stay as they are, beside a list of them.
+    Apart,
+}
+
 /// A kind of node: its options, what it does to columns, and how it is built.
 ///
 /// The type's doc comment is the kind's manual, those of its fields are its options' (in the JSON Schema and in
@@ -121,6 +132,11 @@ pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'stati
     /// The final paths of the files that the node writes.
     fn writes(&self, _base: &Path) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// For sinks: how the outputs of shards become one.
+    fn parts(&self) -> Parts {
+        Parts::Apart
     }
 
     /// Whether the node reads the file `path`, which another one writes.

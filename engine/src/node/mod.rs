@@ -27,7 +27,7 @@ pub use counting::Counting;
 pub use device::{Device, DeviceInfo, OpenCpu, OpenDevice};
 pub use devices::Devices;
 pub use fault::{Fault, FaultKind};
-pub use kind::{Advice, NodeKind, Role};
+pub use kind::{Advice, NodeKind, Parts, Role};
 pub use model::{Computed, LoadModel, Model, ModelError, Pending, Span, SpanStage, monotonic_ns};
 pub use need::{FileStamp, ModelNeed};
 pub use path::normalised;

@@ -8,7 +8,7 @@ use indexmap::IndexMap;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{Advice, BuildCx, Fault, NodeKind, NodeSpec, OpenCpu, OpenDevice, Role, SpecCx, SpecError, Stage};
+use super::{Advice, BuildCx, Fault, NodeKind, NodeSpec, OpenCpu, OpenDevice, Parts, Role, SpecCx, SpecError, Stage};
 
 /// A node's options, parsed: what it does, behind a type that all kinds share. The methods are those of [`NodeKind`].
 pub trait Node: fmt::Debug + Send + Sync {
@@ -26,6 +26,8 @@ pub trait Node: fmt::Debug + Send + Sync {
     fn joins(&self) -> bool;
     /// See [`NodeKind::writes`].
     fn writes(&self, base: &Path) -> Vec<PathBuf>;
+    /// See [`NodeKind::parts`].
+    fn parts(&self) -> Parts;
     /// See [`NodeKind::reads`].
     fn reads(&self, base: &Path, path: &Path) -> bool;
 }
@@ -51,6 +53,9 @@ impl<K: NodeKind> Node for K {
     }
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
         NodeKind::writes(self, base)
+    }
+    fn parts(&self) -> Parts {
+        NodeKind::parts(self)
     }
     fn reads(&self, base: &Path, path: &Path) -> bool {
         NodeKind::reads(self, base, path)

@@ -177,3 +177,108 @@ fn start_of(reads: &[u32], frontier: &[u64]) -> RowPos {
         (None, None) => RowPos::END,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(index: u64) -> Option<SourceEnd> {
+        Some(SourceEnd { index, is_complete: true, is_all: true })
+    }
+
+    fn stopped(index: u64) -> Option<SourceEnd> {
+        Some(SourceEnd { index, is_complete: false, is_all: false })
+    }
+
+    /// A sink that writes up to `upto`, and notes at each point what it is told to.
+    fn write(ledger: &mut Ledger<RowPos>, sink: usize, upto: RowPos) {
+        for at in ledger.claim(sink, upto) {
+            ledger.mark(sink, at, at);
+        }
+        ledger.passed(sink, upto);
+        if let Some(at) = ledger.due(sink) {
+            ledger.mark(sink, at, at);
+        }
+    }
+
+    fn at(ledger: &mut Ledger<RowPos>, sink: usize) -> Option<RowPos> {
+        ledger.at_frontier(sink).copied()
+    }
+
+    #[test]
+    fn a_cut_is_where_all_sinks_have_passed() {
+        let start = RowPos::new(0, 0);
+        let mut ledger = Ledger::new(vec![(vec![0], start), (vec![0], start)], vec![0]);
+        write(&mut ledger, 0, RowPos::new(0, 64));
+        write(&mut ledger, 1, RowPos::new(0, 10));
+        ledger.ask();
+        assert_eq!(ledger.due(0), Some(RowPos::new(0, 64)), "the first stands where is asked for");
+        ledger.mark(0, RowPos::new(0, 64), RowPos::new(0, 64));
+        assert_eq!(ledger.advance(&[None]), None);
+        write(&mut ledger, 0, RowPos::new(0, 128));
+        assert_eq!(ledger.claim(1, RowPos::new(0, 70)), [RowPos::new(0, 64)], "the second notes it on its way");
+        ledger.mark(1, RowPos::new(0, 64), RowPos::new(0, 64));
+        ledger.passed(1, RowPos::new(0, 70));
+        assert_eq!(ledger.advance(&[None]), Some(vec![64]));
+        assert_eq!((at(&mut ledger, 0), at(&mut ledger, 1)), (Some(RowPos::new(0, 64)), Some(RowPos::new(0, 64))));
+        assert_eq!(ledger.advance(&[None]), None);
+    }
+
+    #[test]
+    fn what_is_asked_for_while_a_sink_is_at_work_is_behind_that_work() {
+        let start = RowPos::new(0, 0);
+        let mut ledger = Ledger::new(vec![(vec![0], start)], vec![0]);
+        assert_eq!(ledger.claim(0, RowPos::new(0, 32)), []);
+        ledger.ask();
+        ledger.passed(0, RowPos::new(0, 32));
+        assert_eq!(ledger.due(0), Some(RowPos::new(0, 32)));
+    }
+
+    #[test]
+    fn independent_sources_are_cut_apart_from_each_other() {
+        let mut ledger = Ledger::new(vec![(vec![0], RowPos::new(0, 0)), (vec![1], RowPos::new(1, 0))], vec![0, 0]);
+        write(&mut ledger, 1, RowPos::new(1, 50));
+        ledger.ask();
+        let due = ledger.due(1).unwrap();
+        ledger.mark(1, due, due);
+        assert_eq!(ledger.advance(&[None, None]), Some(vec![0, 50]));
+        assert_eq!((at(&mut ledger, 0), at(&mut ledger, 1)), (Some(RowPos::new(0, 0)), Some(RowPos::new(1, 50))));
+        write(&mut ledger, 1, RowPos::END);
+        assert_eq!(ledger.advance(&[None, all(60)]), Some(vec![0, u64::MAX]));
+    }
+
+    #[test]
+    fn a_later_source_counts_when_the_earlier_one_is_complete() {
+        // One sink reads both, another one only the first, and lags.
+        let start = RowPos::new(0, 0);
+        let mut ledger = Ledger::new(vec![(vec![0, 1], start), (vec![0], start)], vec![0, 0]);
+        write(&mut ledger, 0, RowPos::new(1, 7));
+        write(&mut ledger, 1, RowPos::new(0, 3));
+        ledger.ask();
+        let due = ledger.due(0).unwrap();
+        ledger.mark(0, due, due);
+        assert_eq!(ledger.advance(&[all(9), None]), None, "the second sink is not at the end of the first source");
+        write(&mut ledger, 1, RowPos::END);
+        assert_eq!(ledger.advance(&[all(9), None]), Some(vec![u64::MAX, 7]));
+        assert_eq!(at(&mut ledger, 0), Some(RowPos::new(1, 7)));
+    }
+
+    #[test]
+    fn a_source_that_was_stopped_holds_back_those_behind_it() {
+        let mut ledger = Ledger::new(vec![(vec![0, 1], RowPos::new(0, 0))], vec![0, 0]);
+        write(&mut ledger, 0, RowPos::new(1, 0));
+        write(&mut ledger, 0, RowPos::new(1, 20));
+        write(&mut ledger, 0, RowPos::END);
+        assert_eq!(ledger.advance(&[stopped(5), stopped(20)]), Some(vec![u64::MAX, 0]));
+        assert_eq!(at(&mut ledger, 0), Some(end_of(0)), "rows of the second source are cut off");
+    }
+
+    #[test]
+    fn it_goes_on_behind_a_source_that_was_complete_before() {
+        let mut ledger = Ledger::new(vec![(vec![0, 1], RowPos::new(1, 7))], vec![u64::MAX, 7]);
+        write(&mut ledger, 0, RowPos::new(1, 8));
+        write(&mut ledger, 0, RowPos::END);
+        assert_eq!(ledger.advance(&[all(9), all(8)]), Some(vec![u64::MAX, u64::MAX]));
+        assert_eq!(at(&mut ledger, 0), Some(end_of(1)));
+    }
+}

@@ -37,6 +37,7 @@ mod row_task;
 mod running;
 mod shared;
 mod sink;
+mod slicing;
 mod source;
 mod stall;
 mod stats;

@@ -143,7 +143,7 @@ fn set(source: &mut SourceStage, start: u64, listing: &Option<Arc<Mutex<Listing>
 }
 
 /// Stands for a list while it is wrapped.
-struct Nothing;
+pub(super) struct Nothing;
 
 impl crate::node::List for Nothing {
     fn next_items(&mut self, _max: usize, _items: &mut Vec<crate::node::Item>) -> Result<(), Fault> {

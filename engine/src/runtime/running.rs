@@ -29,6 +29,7 @@ use super::resume::Origin;
 use super::row_task::RowTask;
 use super::shared::{Me, Shared};
 use super::sink::{Rejections, Sinking, Sunk};
+use super::slicing::divide;
 use super::source::{FetchTask, Lister};
 use super::stall::{OnStall, Stalls};
 use super::stats::{RunStats, nanos};
@@ -52,6 +53,8 @@ pub struct Setup {
     pub program: Option<PathBuf>,
     /// What every span of work is written to.
     pub trace: Option<Arc<Trace>>,
+    /// The part of the run that this is, if it is one.
+    pub shard: Option<Shard>,
     /// Who is told of nodes that do not come on.
     pub on_stall: Option<OnStall>,
     /// How a row that may have killed the process is tried.
@@ -98,10 +101,8 @@ impl Running {
         let watchdog = Watchdog::start(watched, stall, setup.on_stall.clone());
         // Sources first: a glob that matches nothing is told before any output is opened.
         let mut built = Vec::new();
-        let part = Part {
-            shard: journal.as_ref().and_then(Journal::shard),
-            is_resumed: journal.as_ref().is_some_and(|journal| journal.from().is_some()),
-        };
+        let part =
+            Part { shard: setup.shard, is_resumed: journal.as_ref().is_some_and(|journal| journal.from().is_some()) };
         for &node_idx in &graph.order {
             let arena = crew.input_arena(&graph.nodes[node_idx])?;
             let alloc = arena.map_or_else(|| alloc.clone(), |arena| Arc::new(arena) as Arc<dyn Alloc>);
@@ -109,6 +110,7 @@ impl Running {
             built.push((node_idx, build(&graph, node_idx, part, &alloc, &cancel)?));
             drop(hold);
         }
+        let offsets = divide(&graph, part.shard, &mut built, &cancel, &board)?;
         let looking = graph
             .with_role(Role::Source)
             .next()
@@ -150,6 +152,7 @@ impl Running {
             crew: crew.clone(),
             alloc,
             starts,
+            offsets,
             sinks,
             senders: HashMap::new(),
             receivers: HashMap::new(),
@@ -259,6 +262,8 @@ struct Start {
     alloc: Arc<dyn Alloc>,
     /// By source: the index of the first row.
     starts: Vec<u64>,
+    /// By source: what is added to an index for the source's own.
+    offsets: Vec<u64>,
     /// By sink: where it stands.
     sinks: Vec<SinkCut>,
     /// By (reader, input): the writing end of that edge.
@@ -392,7 +397,7 @@ impl Start {
         if let Some(count) = source.count {
             self.count(&me, limit, count)?;
         }
-        let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone(), start, 0);
+        let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone(), start, self.offsets[number]);
         let (spawner, threads) = (self.pools.io.clone(), self.plan.pools.io);
         self.parallel(me, node, task, receiver, spawner, threads, Waiting::Work)
     }

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use csv::{Terminator, Writer, WriterBuilder};
 use engine::data::{Batch, Column, RowPos};
-use engine::node::{BuildCx, Durable, Fault, NodeKind, NodeSpec, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage};
+use engine::node::{
+    BuildCx, Durable, Fault, NodeKind, NodeSpec, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -59,6 +61,10 @@ impl NodeKind for Csv {
 
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
         final_paths(base, &self.path)
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::LinesAfterHeader
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use engine::data::{Batch, RowPos};
 use engine::node::{
-    BuildCx, Durable, Fault, NodeKind, NodeSpec, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage, normalised,
+    BuildCx, Durable, Fault, NodeKind, NodeSpec, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage, normalised,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,6 +54,10 @@ impl NodeKind for Jsonl {
 
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
         final_paths(base, &self.path)
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::Lines
     }
 }
 

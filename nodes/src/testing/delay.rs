@@ -24,6 +24,8 @@ pub struct Delay {
 impl NodeKind for Delay {
     const NAME: &'static str = "transform.test_delay";
     const EXAMPLE: &'static str = "slow: {kind: transform.test_delay, with: {micros: 500}}";
+    // A run that was begun slowly may be ended fast.
+    const INCIDENTAL: &'static [&'static str] = &["micros", "seed"];
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[]) })

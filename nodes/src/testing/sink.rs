@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use engine::data::{Batch, RowPos};
-use engine::node::{BuildCx, Durable, Fault, NodeKind, NodeSpec, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage};
+use engine::node::{
+    BuildCx, Durable, Fault, NodeKind, NodeSpec, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -50,6 +52,10 @@ impl NodeKind for SlowSink {
 
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
         self.jsonl().writes(base)
+    }
+
+    fn parts(&self) -> Parts {
+        Parts::Lines
     }
 }
 

@@ -2,7 +2,10 @@
 
 use super::super::nearest;
 use super::raw::{RawScalar, ScalarError};
-use super::{Duration, Fraction, Limit, Size, WorkersPerDevice, devices, duration, fraction, limit, size, workers};
+use super::{
+    Duration, Fraction, Limit, ShardChoice, Size, WorkersPerDevice, devices, duration, fraction, limit, shards, size,
+    workers,
+};
 use crate::node::Devices;
 
 /// A rule that a schema names by `x-format`.
@@ -29,6 +32,7 @@ impl Format {
                 instead: &[("gpu", "cuda"), ("gpus", "cuda"), ("nvidia", "cuda"), ("any", "auto")],
                 ..format(devices::WANTED, |raw| Devices::try_from(raw).map(drop))
             },
+            "shard" => Self { words: &["auto"], ..format(shards::WANTED, |raw| ShardChoice::try_from(raw).map(drop)) },
             "workers" => {
                 Self { words: &["auto"], ..format(workers::WANTED, |raw| WorkersPerDevice::try_from(raw).map(drop)) }
             }

@@ -1,0 +1,63 @@
+//! What was merged, so that it is not done again.
+
+use std::fs::{self, File};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::shards::Finished;
+use super::{Joined, Merged};
+use crate::durable::{disk, is_there};
+use crate::journal::Moment;
+use crate::node::{Fault, Sealed};
+
+/// What was merged.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Note {
+    /// The checksum of what the shards said when they were done.
+    pub(super) key: u32,
+    pub(super) at: Moment,
+    pub(super) outputs: Vec<Joined>,
+    pub(super) rejects: Option<Sealed>,
+}
+
+impl Note {
+    /// The checksum of what these shards have done: another one if one of them was run again.
+    pub(super) fn key(shards: &[Finished]) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        for shard in shards {
+            // It was read from JSON.
+            hasher.update(&serde_json::to_vec(&shard.sealed).unwrap_or_default());
+        }
+        hasher.finalize()
+    }
+
+    /// The one at `path`. One that cannot be read is as good as none: merging again is always right.
+    pub(super) fn read(path: &Path) -> Option<Note> {
+        serde_json::from_slice(&fs::read(path).ok()?).ok()
+    }
+
+    /// Whether this is what these shards would give, and still there.
+    pub(super) fn holds(&self, key: u32, base: &Path) -> bool {
+        let mut files = self.outputs.iter().map(|output| &output.sealed).chain(&self.rejects);
+        self.key == key && files.all(|sealed| is_there(base, sealed))
+    }
+
+    /// Writes it to `path`.
+    pub(super) fn write(&self, path: &Path) -> Result<(), Fault> {
+        let failed = |error: std::io::Error| Fault::io("write", path, &error);
+        let folder = disk::folder_of(path);
+        fs::create_dir_all(folder).map_err(|error| Fault::io("create the folder", folder, &error))?;
+        let text = serde_json::to_string_pretty(self)
+            .map_err(|error| Fault::bug(format!("what was merged is no JSON: {error}")))?;
+        let partial = path.with_extension("partial");
+        let file = File::create(&partial).map_err(failed)?;
+        disk::write_all(&file, text.as_bytes()).map_err(failed)?;
+        disk::sync(&file).map_err(failed)?;
+        disk::rename(&partial, path).map_err(failed)
+    }
+
+    pub(super) fn into_merged(self) -> Merged {
+        Merged { at: self.at, was_done: true, outputs: self.outputs, rejects: self.rejects }
+    }
+}

@@ -1,0 +1,217 @@
+//! A folder with pictures, some of them broken, and a pipeline that reads them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Cursor;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use engine::durable::Lines;
+use engine::journal::History;
+use tempfile::TempDir;
+
+/// The program with the kinds for tests.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_flowgpu-test");
+/// The repository.
+pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// Far longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Every such picture is broken.
+const BROKEN_EVERY: usize = 7;
+
+/// The sinks of two formats of lines behind one source.
+pub const LINES: &str = r#"
+  photos: {kind: source.files, with: {path: "photos/*.png"}}
+  pixels: {kind: decode.image, with: {}}
+  slow:   {kind: transform.test_delay, with: {micros: "${micros}"}}
+  rows:   {kind: sink.jsonl, with: {path: out/rows.jsonl, columns: [uri, width, height]}}
+  table:  {kind: sink.csv, from: slow, with: {path: out/table.csv, columns: [width, uri, height]}}
+"#;
+
+/// Two sources one after the other.
+pub const UNION: &str = r#"
+  photos: {kind: source.files, with: {path: "photos/*.png"}}
+  scans:  {kind: source.files, with: {path: "scans/*.png"}}
+  pixels: {kind: decode.image, from: [photos, scans], with: {}}
+  slow:   {kind: transform.test_delay, with: {micros: "${micros}"}}
+  rows:   {kind: sink.jsonl, with: {path: out/rows.jsonl, columns: [uri, width, height]}}
+  table:  {kind: sink.csv, from: slow, with: {path: out/table.csv, columns: [width, uri, height]}}
+"#;
+
+/// Two branches of one source, put together row by row.
+pub const JOIN: &str = r#"
+  photos: {kind: source.files, with: {path: "photos/*.png"}}
+  pixels: {kind: decode.image, with: {}}
+  slow:   {kind: transform.test_delay, with: {micros: "${micros}"}}
+  wide:   {kind: transform.select, with: {keep: [width]}}
+  late:   {kind: transform.test_delay, from: pixels, with: {micros: 200, seed: 7}}
+  high:   {kind: transform.select, with: {keep: [height], rename: {height: tall}}}
+  both:   {kind: transform.join, from: [wide, high]}
+  rows:   {kind: sink.jsonl, with: {path: out/rows.jsonl}}
+"#;
+
+pub struct Scene(TempDir);
+
+/// How a program ended.
+#[derive(Debug)]
+pub struct Done {
+    pub code: Option<i32>,
+    pub told: String,
+}
+
+impl Scene {
+    /// A folder with `n_photos` pictures in `photos`, half as many in `scans`, and the pipeline `p.yaml` of these nodes.
+    pub fn new(n_photos: usize, nodes: &str) -> Self {
+        let scene = Scene(tempfile::tempdir().expect("a folder"));
+        scene.photos("photos", 0..n_photos);
+        if nodes.contains("scans/") {
+            scene.photos("scans", 0..n_photos / 2);
+        }
+        // One row at a time, so that a slow run is slow, and a cut after each few of them.
+        let head = "name: p\nvars: {micros: 0}\nrun: {commit_every: 10ms, threads: {rows: 1}}\nnodes:";
+        scene.write("p.yaml", &format!("{head}{nodes}"));
+        scene
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        fs::write(path, text).expect("a file");
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Pictures of different sizes, some of them cut short.
+    pub fn photos(&self, folder: &str, numbers: std::ops::Range<usize>) {
+        fs::create_dir_all(self.path(folder)).expect("a folder");
+        for number in numbers {
+            self.photo(&format!("{folder}/p{number:04}.png"), number);
+        }
+    }
+
+    pub fn photo(&self, name: &str, number: usize) {
+        let picture =
+            image::RgbImage::from_pixel(1 + number as u32 % 37, 1 + number as u32 % 23, image::Rgb([9, 9, 9]));
+        let mut file = Cursor::new(Vec::new());
+        picture.write_to(&mut file, image::ImageFormat::Png).expect("a picture");
+        let mut file = file.into_inner();
+        if number % BROKEN_EVERY == BROKEN_EVERY - 1 {
+            file.truncate(file.len() / 2);
+        }
+        fs::write(self.path(name), file).expect("a file");
+    }
+
+    /// What lies in `out`, and the bytes of it; nothing if there is no such folder.
+    pub fn outputs(&self) -> BTreeMap<String, Vec<u8>> {
+        let Ok(entries) = fs::read_dir(self.path("out")) else { return BTreeMap::new() };
+        let entries = entries.map(|entry| entry.expect("an entry").path());
+        let name = |path: &PathBuf| path.file_name().expect("a name").to_string_lossy().into_owned();
+        entries.map(|path| (name(&path), fs::read(&path).expect("a file"))).collect()
+    }
+
+    /// What the undivided pipeline gives, without a trace of it.
+    pub fn undivided(&self) -> BTreeMap<String, Vec<u8>> {
+        self.run(&[]).expect(3);
+        let outputs = self.outputs();
+        fs::remove_dir_all(self.path("out")).expect("the outputs");
+        fs::remove_dir_all(self.path(".flowgpu")).expect("the state");
+        outputs
+    }
+
+    /// The outputs that are not a shard's own.
+    pub fn merged(&self) -> BTreeMap<String, Vec<u8>> {
+        let mut outputs = self.outputs();
+        outputs.retain(|name, _| !name.contains("-of-"));
+        outputs
+    }
+
+    /// Any program here, without the settings of whoever runs the tests.
+    pub fn command(&self, program: &str, args: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(args).current_dir(self.0.path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
+        for variable in [
+            "FLOWGPU_LOG",
+            "RUST_BACKTRACE",
+            "FLOWGPU_FAULT",
+            "FLOWGPU_SHARD",
+            "JOB_COMPLETION_INDEX",
+            "SLURM_ARRAY_TASK_ID",
+            "SLURM_PROCID",
+        ] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    /// `flowgpu run p.yaml` and these arguments.
+    pub fn run(&self, args: &[&str]) -> Done {
+        done(self.command(PROGRAM, &[&["run", "p.yaml"], args].concat()).output().expect("it starts"))
+    }
+
+    /// One shard.
+    pub fn shard(&self, index: u32, of: u32, args: &[&str]) -> Done {
+        self.run(&[&["--shards", &of.to_string(), "--shard", &index.to_string()], args].concat())
+    }
+
+    /// One shard, under way.
+    pub fn start(&self, index: u32, of: u32, args: &[&str]) -> Child {
+        let (index, of) = (index.to_string(), of.to_string());
+        let args = [&["run", "p.yaml", "--shards", &of, "--shard", &index], args].concat();
+        let mut command = self.command(PROGRAM, &args);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts")
+    }
+
+    pub fn merge(&self, args: &[&str]) -> Done {
+        done(self.command(PROGRAM, &[&["merge", "p.yaml"], args].concat()).output().expect("it starts"))
+    }
+
+    /// What the journal of a shard says by now.
+    pub fn history(&self, index: u32, of: u32) -> Option<History> {
+        let path = self.path(&format!(".flowgpu/p/{index:05}-of-{of:05}/journal"));
+        History::of(&Lines::read(&path).expect("a journal")).expect("records")
+    }
+
+    /// Waits until some rows of a shard, but not all, are durable.
+    pub fn wait_for_cut(&self, index: u32, of: u32) {
+        wait_for("a first cut", || {
+            let history = self.history(index, of)?;
+            history.last_cut().filter(|cut| cut.rows() > 0).map(|_| ())
+        });
+    }
+}
+
+impl Done {
+    /// Fails unless the exit code was `code`; then what was told.
+    #[track_caller]
+    pub fn expect(&self, code: i32) -> &str {
+        assert_eq!(self.code, Some(code), "{}", self.told);
+        &self.told
+    }
+}
+
+pub fn done(output: Output) -> Done {
+    let told = [output.stdout, output.stderr].concat();
+    Done { code: output.status.code(), told: String::from_utf8_lossy(&told).into_owned() }
+}
+
+/// Asks again and again until there is an answer.
+pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
+        // Not a time that anything depends on: only to leave the processor to the program.
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
