@@ -112,6 +112,7 @@ mod tests {
             rejects: RejectReport::default(),
             accounts: Vec::new(),
             bottleneck: None,
+            stalls: Vec::new(),
         }
     }
 
