@@ -40,7 +40,7 @@ use super::writing::Writing;
 use crate::config::Port;
 use crate::data::{Alloc, HeapPool};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::journal::{Journal, SinkCut};
+use crate::journal::{Journal, SinkCut, reject_name};
 use crate::node::{BuildCx, Cancel, Counting, Fault, Padding, Role, Shard, SourceStage, Stage};
 use crate::schedule::{DevicePlace, Plan};
 
@@ -128,7 +128,7 @@ impl Running {
         let mut counts = journal.as_ref().and_then(Journal::from).map(|cut| cut.rejects.clone()).unwrap_or_default();
         counts.bytes.resize(origin.starts.len(), 0);
         stats.rejects.store(counts.total, Ordering::Relaxed);
-        let shown = part.shard.map_or_else(|| reject_name(&graph), |shard| shard.name(&reject_name(&graph)));
+        let shown = reject_name(&graph, part.shard);
         let names = graph.nodes.iter().map(|node| node.name.clone()).collect();
         let path = graph.base.join(&shown);
         let log = RejectLog::open(shown, path, graph.run.max_rejects, names, counts)?;
@@ -229,12 +229,6 @@ impl Running {
 struct Part {
     shard: Option<Shard>,
     is_resumed: bool,
-}
-
-/// The reject file as a person writes it, from the pipeline file's folder.
-fn reject_name(graph: &Graph) -> String {
-    let path = graph.reject_path();
-    path.strip_prefix(&graph.base).unwrap_or(&path).display().to_string()
 }
 
 fn build(graph: &Graph, node_idx: usize, part: Part, alloc: &Arc<dyn Alloc>, cancel: &Cancel) -> Result<Stage, Fault> {
