@@ -14,6 +14,9 @@ const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/pipelines/cluster/slu
 const MANIFEST: &str = include_str!("../../pipelines/cluster/kubernetes-indexed-job.yaml");
 const SCHEMA: &str = include_str!("kubernetes/job-batch-v1.json");
 
+/// Rows that take so long that most are left when the grace is over.
+const STOPPED_EARLY: [&str; 4] = ["--set", "micros=60000", "--grace", "10ms"];
+
 /// A command with the program on its path as `flowgpu`.
 fn with_program(scene: &Scene, program: &str, args: &[&str]) -> Command {
     let tools = scene.path("tools");
@@ -54,7 +57,7 @@ fn a_slurm_array_of_sixteen_tasks_merged_is_the_undivided_run() {
 #[test]
 fn a_slurm_task_that_is_told_to_stop_is_queued_again() {
     let scene = Scene::new(640, LINES);
-    let mut command = slurm_task(&scene, 3, &["--set", "micros=60000"]);
+    let mut command = slurm_task(&scene, 3, &STOPPED_EARLY);
     scene.write("tools/scontrol", "#!/bin/sh\necho \"$@\" > requeued\n");
     fs::set_permissions(scene.path("tools/scontrol"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
         .expect("a file of one's own");
@@ -111,7 +114,7 @@ fn a_kubernetes_pod_takes_rejects_for_success_and_passes_signals_on() {
         command.env("JOB_COMPLETION_INDEX", "3").stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("it starts")
     };
-    let child = pod(&["--set", "micros=60000"]);
+    let child = pod(&STOPPED_EARLY);
     scene.wait_for_cut(3, 16);
     kill_process(Pid::from_child(&child), Signal::TERM).expect("it is there");
     done(child.wait_with_output().expect("it ends")).expect(130);

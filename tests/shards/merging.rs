@@ -4,7 +4,7 @@ use std::fs;
 
 use engine::durable::Lock;
 
-use crate::scene::{LINES, Scene};
+use crate::scene::{LINES, PROGRAM, Scene, done};
 
 /// A run of four shards, all done.
 fn finished() -> Scene {
@@ -71,7 +71,7 @@ fn an_output_that_is_not_what_was_written_is_not_merged() {
     fs::write(&path, &whole[..whole.len() - 1]).expect("a file");
     refused(&scene, &[], 1, &["shard 2 `out/table-00002-of-00004.csv` has", "were written", "`--shard 2`"]);
     // As long as it was, but with a line less.
-    fs::write(&path, String::from_utf8(whole).expect("text").replacen("photos/p0020.png,", "photos\np0020.png,", 1))
+    fs::write(&path, String::from_utf8(whole).expect("text").replacen("photos/p0021.png,", "photos\np0021.png,", 1))
         .expect("a file");
     refused(&scene, &[], 1, &["table-00002-of-00004.csv` is not as its shard has left it", "rows"]);
     fs::remove_file(&path).expect("it is there");
@@ -110,6 +110,42 @@ fn two_merges_do_not_collide() {
     let me = format!("`p` is being merged or run already, by pid {}", std::process::id());
     refused(&scene, &[], 1, &[&me]);
     drop(lock);
+    scene.merge(&[]).expect(3);
+}
+
+#[test]
+fn a_merge_that_dies_anywhere_is_done_again() {
+    let scene = Scene::new(40, LINES);
+    let expected = scene.undivided();
+    scene.run(&["--shards", "4", "--shard", "0-3", "-q"]).expect(3);
+    let points =
+        ["write:before:1", "write:after:1", "sync:before:2", "rename:before:1", "rename:after:1", "rename:after:2"];
+    for point in points.into_iter().chain(["rename:before:4", "rename:after:4"]) {
+        for (name, bytes) in &expected {
+            fs::write(scene.path(&format!("out/{name}")), [bytes, &b"older"[..]].concat()).expect("a file");
+        }
+        // As if nothing had been merged before.
+        let _ = fs::remove_file(scene.path(".flowgpu/p/of-00004/merged"));
+        let mut command = scene.command(PROGRAM, &["merge", "p.yaml"]);
+        let ended = done(command.env("FLOWGPU_FAULT", format!("{point}:kill")).output().expect("it starts"));
+        assert_eq!(ended.code, None, "{point}: it was not killed");
+        for (name, bytes) in &expected {
+            let found = fs::read(scene.path(&format!("out/{name}"))).expect("the output");
+            assert!(found == *bytes || found.ends_with(b"older"), "{point}: {name} is neither the old nor the new one");
+        }
+        scene.merge(&[]).expect(3);
+        assert_eq!(scene.merged(), expected, "{point}");
+    }
+}
+
+#[test]
+fn a_full_disk_leaves_what_was_there() {
+    let scene = finished();
+    scene.write("out/rows.jsonl", "old\n");
+    let mut command = scene.command(PROGRAM, &["merge", "p.yaml"]);
+    let ended = done(command.env("FLOWGPU_FAULT", "write:before:2:enospc").output().expect("it starts"));
+    assert!(ended.expect(1).contains("no space left on the device"), "{ended:?}");
+    assert_eq!(scene.read("out/rows.jsonl"), "old\n");
     scene.merge(&[]).expect(3);
 }
 

@@ -1,9 +1,13 @@
 //! Shards that die, shards that are run twice, and what comes out.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::process::Stdio;
 use std::thread;
 
-use crate::scene::{JOIN, LINES, Scene, UNION, done};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::scene::{JOIN, LINES, PROGRAM, Scene, UNION, done};
 
 /// A row takes so long that a shard is far from its end when it is killed.
 const SLOW: [&str; 2] = ["--set", "micros=60000"];
@@ -106,4 +110,43 @@ fn a_finished_shard_does_nothing_and_repeats_its_code() {
     again.expect(3);
     assert_eq!(scene.outputs(), outputs);
     assert_eq!(scene.history(2, 8), history, "no session of it");
+}
+
+#[test]
+fn a_wish_to_stop_ends_a_series_and_the_same_command_goes_on() {
+    let scene = Scene::new(640, LINES);
+    let expected = scene.undivided();
+    let series = ["run", "p.yaml", "--shards", "16", "--shard", "0-15", "--grace", "10ms"];
+    let mut command = scene.command(PROGRAM, &[&series[..], &SLOW].concat());
+    let child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    scene.wait_for_cut(0, 16);
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("it is there");
+    done(child.wait_with_output().expect("it ends")).expect(130);
+    assert!(scene.history(1, 16).is_none(), "the next shard was not begun");
+    let again = done(scene.command(PROGRAM, &series).output().expect("it starts"));
+    assert!(again.expect(3).contains("resuming at "), "{again:?}");
+    scene.merge(&[]).expect(3);
+    assert_same(&scene, &expected);
+}
+
+#[test]
+fn shards_of_machines_with_disks_of_their_own_are_merged_where_they_are_brought_together() {
+    let (here, there) = (Scene::new(100, UNION), Scene::new(100, UNION));
+    let expected = here.undivided();
+    here.run(&["--shards", "8", "--shard", "0-3", "-q"]).expect(3);
+    there.run(&["--shards", "8", "--shard", "4-7", "-q"]).expect(3);
+    for index in 4..8 {
+        let name = format!("{index:05}-of-00008");
+        let state = format!(".flowgpu/p/{name}");
+        fs::create_dir_all(here.path(&state)).expect("a folder");
+        for entry in fs::read_dir(there.path(&state)).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            fs::copy(&path, here.path(&state).join(path.file_name().expect("a name"))).expect("a copy");
+        }
+    }
+    for (name, bytes) in there.outputs() {
+        fs::write(here.path(&format!("out/{name}")), bytes).expect("a file");
+    }
+    here.merge(&[]).expect(3);
+    assert_same(&here, &expected);
 }
