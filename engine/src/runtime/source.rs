@@ -55,9 +55,12 @@ impl Lister {
     /// Runs until the listing ends.
     pub(super) fn run(mut self) -> Exit {
         let shared = self.me.shared.clone();
-        match self.drive() {
-            Ok(()) if shared.cancel.is_aborted() => Exit::Cancelled,
-            Ok(()) => self.output.end().map_or(Exit::DownstreamClosed, |()| Exit::Finished),
+        let listed = self.drive();
+        if listed.is_ok() && shared.cancel.is_aborted() {
+            return Exit::Cancelled;
+        }
+        match listed.and_then(|()| self.output.end().map_err(|_| Exit::DownstreamClosed)) {
+            Ok(()) => Exit::Finished,
             // What fetches has stopped before.
             Err(Exit::DownstreamClosed) if shared.cancel.is_draining() => Exit::Finished,
             Err(exit) => exit,
