@@ -31,8 +31,8 @@ Examples:
 
 What is shown is what is durable: a run may be up to `commit_every` further.
 
-States: never_started, starting, running, interrupted (it was asked to stop), failed, killed (it ended without a \
-word), done, unreadable. In JSON:
+States: never_started, starting, running, interrupted (it was asked to stop), failed, killed (it ended without noting \
+why: by a crash, a second signal, the end of its grace), done, unreadable. In JSON:
   {\"runs\": [{\"name\", \"state\", \"folder\", \"pid\", \"host\", \"since\", \"sessions\", \"rows\", \"total\", \"resumed_at\",
     \"rows_per_second\", \"eta_seconds\", \"committed_at\", \"ended_at\", \"message\", \"exit_code\", \"limited\", \"torn_bytes\",
     \"rejects\": {\"total\", \"by_code\": {CODE: ROWS}, \"path\"},

@@ -103,11 +103,11 @@ mod tests {
             name: "p".to_owned(),
             outcome: Outcome::Done,
             exit_code: 0,
+            resumed_at: 0,
+            committed: 10,
+            redone: 0,
             seconds: 1.0,
             rows_in: 10,
-            resumed_at: 0,
-            redone: 0,
-            committed: 10,
             fault: None,
             nodes: Vec::new(),
             workers,
@@ -115,6 +115,7 @@ mod tests {
             rejects: RejectReport::default(),
             accounts: Vec::new(),
             bottleneck: None,
+            stalls: Vec::new(),
         }
     }
 

@@ -142,7 +142,7 @@ impl Page<'_> {
     fn killed(&self, standing: &Standing, so_far: &str) -> String {
         let process = standing.process.as_ref();
         let pid = process.and_then(|process| process.pid).map_or("its process".to_owned(), |pid| format!("pid {pid}"));
-        let commit = standing.committed.map(|at| format!(", {} after the last commit", age(self.now.since(at))));
+        let commit = standing.committed.map(|at| format!(", last commit {} ago", age(self.now.since(at))));
         let commit = commit.unwrap_or_default();
         match process.and_then(|process| process.host.as_deref().filter(|_| process.is_elsewhere)) {
             // Not every file system shows the locks of other machines.
@@ -357,7 +357,7 @@ mod tests {
         let line = format!("classify: failed at {so_far}, 1.00 s ago");
         let fault = "  fault     `out`: cannot write `o`: no space left on the device";
         check(standing(&failed(), None), &[&line, fault, figures[0], figures[1], next]);
-        let line = format!("classify: killed at {so_far}: nothing is left of pid 4121, 1.00 s after the last commit");
+        let line = format!("classify: killed at {so_far}: nothing is left of pid 4121, last commit 1.00 s ago");
         check(standing(&running(), None), &[&line, figures[0], figures[1], next]);
     }
 

@@ -3,12 +3,17 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
 
 use super::disk;
 use super::holder;
 use crate::node::Fault;
+
+/// How often a lock that is held is asked for, and what lies between: whoever only looks has it for less.
+const LOOKS: usize = 5;
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// A file that is locked as long as this lives. What is written in it says who holds it.
 #[derive(Debug)]
@@ -34,8 +39,14 @@ impl Lock {
     pub fn take(path: &Path, note: &str) -> Result<Result<Lock, Held>, Fault> {
         let failed = |error: io::Error| Fault::io("lock", path, &error);
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(failed)?;
-        if let Some(held) = try_lock(&file).map_err(failed)? {
-            return Ok(Err(held));
+        let mut looks = 0;
+        while let Some(held) = try_lock(&file).map_err(failed)? {
+            looks += 1;
+            if looks == LOOKS {
+                return Ok(Err(held));
+            }
+            // Somebody may only be looking who has it.
+            std::thread::sleep(PAUSE);
         }
         disk::cut(&file, 0).and_then(|()| disk::write_all(&file, note.as_bytes())).map_err(failed)?;
         Ok(Ok(Lock { file, path: path.to_owned() }))
@@ -44,10 +55,9 @@ impl Lock {
     /// Who holds the lock `path`; `None` if nobody does, or there is none.
     pub fn holder(path: &Path) -> Option<Held> {
         let file = File::open(path).ok()?;
-        let held = try_lock(&file).ok()?;
-        // Having it for a moment is harmless, but not for longer.
-        drop(file);
-        held
+        // A lock that others may share with this one: two who look do not take each other for one who works. It goes with
+        // the file, at once.
+        lock(&file, FlockOperation::NonBlockingLockShared).ok()?
     }
 
     /// Where it is.
@@ -63,7 +73,11 @@ impl Lock {
 
 /// Locks an open file, or says who has it.
 pub(super) fn try_lock(file: &File) -> io::Result<Option<Held>> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+    lock(file, FlockOperation::NonBlockingLockExclusive)
+}
+
+fn lock(file: &File, operation: FlockOperation) -> io::Result<Option<Held>> {
+    match flock(file, operation) {
         Ok(()) => Ok(None),
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
             let mut note = String::new();
@@ -92,5 +106,15 @@ mod tests {
         drop(lock);
         assert_eq!(Lock::holder(&path), None);
         assert!(Lock::take(&path, "another").unwrap().is_ok());
+    }
+
+    #[test]
+    fn who_only_looks_is_not_taken_for_a_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        drop(Lock::take(&path, "a note").unwrap().unwrap());
+        let looking = File::open(&path).unwrap();
+        assert_eq!(lock(&looking, FlockOperation::NonBlockingLockShared).unwrap(), None);
+        assert_eq!(Lock::holder(&path), None, "two may look at once");
     }
 }

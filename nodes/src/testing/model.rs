@@ -153,7 +153,7 @@ impl LoadModel for Loader {
     fn load(&self) -> Result<Box<dyn Model>, Fault> {
         match self.options.fail {
             Some(Fail::Load) => return Err(Fault::permanent("the model fails to load on purpose")),
-            Some(Fail::LoadCrash) => How::Abort.end("while loading"),
+            Some(Fail::LoadCrash) => How::Abort.end("infer.test", "while loading"),
             _ => {}
         }
         let (options, faults, n_computed) = (self.options.clone(), self.faults.clone(), self.n_computed.clone());
