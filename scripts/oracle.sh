@@ -2,7 +2,7 @@
 # Interrupts pipelines again and again and compares what they write with undisturbed runs; see tests/oracle/main.rs.
 #   scripts/oracle.sh [SEED [ROUNDS]]
 # SEED is the first round's seed (1), ROUNDS how many there are (50). The seed of a round that fails is printed, and where
-# its files are; `scripts/oracle.sh SEED 1` runs that round again.
+# its files are; `scripts/oracle.sh SEED 1` runs that round again. FLOWGPU=PATH looks at another build of `flowgpu-test`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -39,7 +39,9 @@ impl Session {
     pub fn start(folder: &Path, nodes: &str, settings: &Settings, fault: Option<&str>, log: &Path) -> Session {
         fs::write(folder.join("p.yaml"), settings.file(nodes)).expect("a pipeline");
         let said = File::create(log).expect("a file");
-        let mut command = Command::new(env!("CARGO_BIN_EXE_flowgpu-test"));
+        // As in the measurements: another build of the program may be looked at.
+        let program = std::env::var_os("FLOWGPU").unwrap_or_else(|| env!("CARGO_BIN_EXE_flowgpu-test").into());
+        let mut command = Command::new(program);
         command.args(settings.args()).current_dir(folder).stdin(Stdio::null());
         command.stdout(said.try_clone().expect("a file")).stderr(said).env_remove("RUST_BACKTRACE");
         if let Some(fault) = fault {

@@ -62,8 +62,8 @@ fn fresh_begins_anew_and_the_old_output_stays_until_the_new_is_complete() {
     let before = inode(&folder, "out.jsonl");
     fs::remove_file(folder.path("hung")).expect("a file");
     let fresh = [&RUN[..], &["--fresh"]].concat();
+    // Until the model hangs the journal may be that of the finished run; it has more rows than this one will have.
     let run = folder.start(&fresh);
-    // Until the model hangs the journal may be that of the finished run.
     wait_for("the model to hang", || folder.path("hung").exists().then_some(()));
     wait_for("rows to be committed", || (committed(&folder) == 300).then_some(()));
     run.signal(Signal::KILL);
@@ -139,7 +139,7 @@ fn a_limited_run_that_goes_on_keeps_its_output_until_the_longer_one_is_complete(
     let folder = pipeline(&sums(500, 300));
     assert_eq!(folder.run(&[&RUN[..], &["--limit", "100"]].concat()).code, 0);
     let old = folder.read("out.jsonl");
-    assert_eq!(kill_at(&folder, &RUN, 300), 300);
+    assert_eq!(kill_at(&folder, &RUN, "hung", 300), 300);
     assert_eq!(folder.read("out.jsonl"), old);
     let done = folder.run(&RUN);
     assert!(done.code == 0 && done.stderr.contains("p: resuming at 300 of 500 rows (60 %)\n"), "{done:?}");

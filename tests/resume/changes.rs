@@ -6,7 +6,7 @@ use crate::scene::{RUN, kill_at, pipeline, rows_out, same, sums, undisturbed, wr
 /// A run of `nodes` that was killed with 300 of 500 rows committed.
 fn killed(nodes: &str) -> Folder {
     let folder = pipeline(nodes);
-    assert_eq!(kill_at(&folder, &RUN, 300), 300);
+    assert_eq!(kill_at(&folder, &RUN, "hung", 300), 300);
     folder
 }
 
@@ -71,7 +71,7 @@ fn other_weights_are_another_pipeline() {
     let nodes = sums(500, 300).replace("batch: 1,", "batch: 1, weights: w.bin,");
     let folder = pipeline(&nodes);
     folder.write("w.bin", "one");
-    assert_eq!(kill_at(&folder, &RUN, 300), 300);
+    assert_eq!(kill_at(&folder, &RUN, "hung", 300), 300);
     // Of the same length.
     folder.write("w.bin", "two");
     let done = folder.run(&RUN);

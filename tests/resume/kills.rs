@@ -25,7 +25,7 @@ fn a_killed_run_goes_on_at_its_last_cut() {
         // Whatever is before the row on which it hangs can be committed.
         let hangs_at = ROWS * percent / 100;
         let folder = pipeline(&sums(ROWS, hangs_at));
-        let resumed = kill_at(&folder, &RUN, hangs_at);
+        let resumed = kill_at(&folder, &RUN, "hung", hangs_at);
         assert_eq!(resumed, hangs_at, "nothing before the row is missing, nothing behind it is there");
         let behind = rows_behind(&folder);
         let done = folder.run(&RUN);
@@ -51,7 +51,7 @@ fn what_is_done_is_not_read_again() {
     let folder = pipeline(&nodes(990));
     let name = |index| format!("in/{index:04}.txt");
     (0..ROWS).for_each(|index| folder.write(&name(index), "text"));
-    assert_eq!(kill_at(&folder, &RUN, 990), 990);
+    assert_eq!(kill_at(&folder, &RUN, "hung", 990), 990);
     // It cannot be read, so whoever tries gets a reject.
     (0..990).for_each(|index| fs::remove_file(folder.path(&name(index))).expect("a file"));
     let done = folder.run(&RUN);
@@ -92,8 +92,8 @@ fn it_may_be_killed_again_and_again() {
     let (expected, folder) = (pipeline(&hanging(&hangs_at)), pipeline(&hanging(&hangs_at)));
     (0..hangs_at.len()).for_each(|turn| expected.write(&format!("hung{turn}"), ""));
     assert_eq!(expected.run(&RUN).code, 3);
-    for row in hangs_at {
-        assert_eq!(kill_at(&folder, &RUN, row), row);
+    for (turn, row) in hangs_at.into_iter().enumerate() {
+        assert_eq!(kill_at(&folder, &RUN, &format!("hung{turn}"), row), row);
     }
     let done = folder.run(&RUN);
     assert_eq!(done.code, 3, "{done:?}");

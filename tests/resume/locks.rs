@@ -11,7 +11,7 @@ use crate::scene::{RUN, committed, pipeline, same, stuck_at, sums, undisturbed, 
 fn the_second_leaves_and_says_who_is_at_work() {
     let nodes = sums(500, 300);
     let folder = pipeline(&nodes);
-    let first = stuck_at(&folder, &RUN, 300);
+    let first = stuck_at(&folder, &RUN, "hung", 300);
     let pid = first.child.id();
     for args in [&RUN[..], &[&RUN[..], &["--fresh"]].concat()] {
         let second = folder.run(args);
@@ -32,7 +32,7 @@ fn the_second_leaves_and_says_who_is_at_work() {
 fn another_pipeline_with_the_same_output_leaves_too() {
     let nodes = sums(500, 300);
     let folder = pipeline(&nodes);
-    let first = stuck_at(&folder, &RUN, 300);
+    let first = stuck_at(&folder, &RUN, "hung", 300);
     folder.write("q.yaml", &format!("name: q\nnodes:\n{nodes}"));
     let second = folder.run(&["run", "q.yaml"]);
     assert_eq!(second.code, 1, "{second:?}");

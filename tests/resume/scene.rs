@@ -63,17 +63,19 @@ pub fn committed(folder: &Folder) -> u64 {
     sources.iter().map(|source| source["done"].as_u64().expect("a count")).sum()
 }
 
-/// Starts a run, waits until so many rows are committed, kills it, and says how many were committed in the end.
-pub fn kill_at(folder: &Folder, args: &[&str], n_rows: u64) -> u64 {
-    let run = stuck_at(folder, args, n_rows);
+/// Starts a run that hangs and makes `marker`, waits until so many rows are committed, kills it, and says how many were
+/// committed in the end.
+pub fn kill_at(folder: &Folder, args: &[&str], marker: &str, n_rows: u64) -> u64 {
+    let run = stuck_at(folder, args, marker, n_rows);
     run.signal(Signal::KILL);
     run.killed();
     committed(folder)
 }
 
-/// Starts a run and waits until so many rows are committed.
-pub fn stuck_at(folder: &Folder, args: &[&str], n_rows: u64) -> Under {
+/// Starts a run and waits until it hangs and so many rows are committed.
+pub fn stuck_at(folder: &Folder, args: &[&str], marker: &str, n_rows: u64) -> Under {
     let run = folder.start(args);
+    wait_for("the model to hang", || folder.path(marker).exists().then_some(()));
     wait_for("rows to be committed", || (committed(folder) >= n_rows).then_some(()));
     run
 }

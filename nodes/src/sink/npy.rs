@@ -155,7 +155,8 @@ impl Sink for NpySink {
     }
 
     fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {
-        let array_bytes = self.array_bytes(at.rows);
+        // A run that has not come to this sink has not even written a header.
+        let array_bytes = if at.bytes == 0 && at.rows == 0 { 0 } else { self.array_bytes(at.rows) };
         let Some(ids_bytes) = at.bytes.checked_sub(array_bytes) else {
             let message = format!("{} bytes cannot hold {} rows of `{}`", at.bytes, at.rows, self.resolved.dtype);
             return Err(Fault::permanent(message).help("start afresh with `--fresh`"));
