@@ -135,7 +135,7 @@ fn rows_that_panic_are_rejects_without_a_word_of_the_panic() {
     let done = folder.run(&["run", "p.yaml"]);
     assert_eq!(done.code, 3, "{done:?}");
     assert!(!done.stderr.contains("panicked at") && done.stderr.contains("1 panic"), "{done:?}");
-    let mut command = folder.command(TESTING, &["run", "p.yaml"]);
+    let mut command = folder.command(TESTING, &["run", "p.yaml", "--fresh"]);
     let shown = done_with(command.env("FLOWGPU_LOG", "debug"));
     assert!(shown.stderr.contains("panic"), "{shown:?}");
 }

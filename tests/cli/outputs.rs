@@ -117,7 +117,7 @@ fn paths_start_where_they_were_written() {
     assert_eq!(done.code, 0, "{done:?}");
     assert!(done.stderr.contains("\n  out/rows.jsonl  3 rows"), "{}", done.stderr);
     assert!(folder.path("out/rows.jsonl").exists() && folder.path("deep/in-file.json").exists());
-    assert_eq!(folder.run(&["run", "deep/p.yaml", "--report", "given.json"]).code, 0);
+    assert_eq!(folder.run(&["run", "deep/p.yaml", "--report", "given.json", "--fresh"]).code, 0);
     assert!(folder.path("given.json").exists());
 }
 

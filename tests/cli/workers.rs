@@ -53,7 +53,7 @@ fn the_options_have_their_place_in_the_file_and_the_command_line_wins() {
     let done = folder.run(&["run", "deep/p.yaml"]);
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(folder.names("deep/t"), ["in-file.json"], "its paths start where it lies");
-    let done = folder.run(&["run", "deep/p.yaml", "--trace", "given.json", "--placement", "replicate"]);
+    let done = folder.run(&["run", "deep/p.yaml", "--trace", "given.json", "--placement", "replicate", "--fresh"]);
     assert_eq!(done.code, 0, "{done:?}");
     assert!(
         done.stderr.contains("\n  trace in given.json: open it in ui.perfetto.dev or chrome://tracing\n"),
@@ -132,7 +132,7 @@ fn a_trace_that_cannot_be_written_does_not_cost_the_run() {
     assert_eq!(done.code, 1, "{done:?}");
     assert!(done.stderr.contains("fault: cannot write the trace `/dev/full`: no space left on device"), "{done:?}");
     assert_eq!(folder.rows("out/rows.jsonl").len(), 100);
-    let done = folder.run(&["run", "p.yaml", "--trace", "one.json", "--report", "./one.json"]);
+    let done = folder.run(&["run", "p.yaml", "--trace", "one.json", "--report", "./one.json", "--fresh"]);
     assert_eq!(done.code, 2, "{done:?}");
     assert!(done.stderr.contains("the report and the trace are to be one file"), "{done:?}");
 }

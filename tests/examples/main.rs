@@ -247,7 +247,7 @@ fn a_limit_takes_the_first_rows_of_each_source() {
     let workplace = clone();
     workplace.run(&["quickstart.yaml"]).expect(0);
     let all = workplace.read("out/labels.jsonl");
-    workplace.run(&["quickstart.yaml", "--limit", "2"]).expect(0);
+    workplace.run(&["quickstart.yaml", "--limit", "2", "--fresh"]).expect(0);
     let two = workplace.read("out/labels.jsonl");
     assert!(all.starts_with(&two) && two.iter().filter(|&&byte| byte == b'\n').count() == 2);
     workplace.run(&["union.yaml", "--limit", "2"]).expect(0);

@@ -94,7 +94,7 @@ fn each_bad_file_is_one_reject_and_all_other_rows_are_what_they_would_be_without
     write_bad(&workplace);
     let reading: Vec<_> = unprivileged().iter().copied().chain(["cat", "in/k-secret.jpg"]).collect();
     workplace.command(&reading, &[]).expect(1);
-    let said = run_unprivileged(&workplace, &["p.yaml"]).expect(3);
+    let said = run_unprivileged(&workplace, &["p.yaml", "--state", "out/state"]).expect(3);
     assert!(workplace.read("out/labels.jsonl") == alone, "the good rows differ");
     let rejects = workplace.rows("out/hostile.rejects.jsonl");
     let expected: Vec<_> =
@@ -182,7 +182,7 @@ fn outputs_and_rejects_may_lie_in_the_current_folder() {
     );
     // Without rejects the file of an earlier run goes.
     workplace.write("text.png", photograph("coffee.png"));
-    workplace.run(&["p.yaml"]).expect(0);
+    workplace.run(&["p.yaml", "--fresh"]).expect(0);
     assert_eq!(workplace.names("").iter().filter(|name| name.contains("rejects")).count(), 0);
 }
 

@@ -38,7 +38,7 @@ fn killed_at_random(turn: u64) -> bool {
     let report = folder.json("r.json");
     let restarts: u64 = workers(&report).iter().map(|worker| worker["restarts"].as_u64().expect("a count")).sum();
     assert!(restarts <= 1, "turn {turn}: {report}");
-    assert_eq!(folder.names("."), ["out.jsonl", "p.yaml", "r.json"], "turn {turn}");
+    assert_eq!(folder.names("."), [".flowgpu", "out.jsonl", "p.yaml", "r.json"], "turn {turn}");
     // The model is the slowest node by far: until the last batches are out, each worker has some.
     n_rows > 0 && restarts == 1
 }
@@ -111,7 +111,7 @@ fn a_worker_that_always_dies_is_a_fault_with_its_last_words() {
     let done = folder.run(&PROCESS);
     assert_eq!(done.code, 1, "{done:?}");
     assert!(done.stderr.contains("worker 0 (cpu, pid ") && done.stderr.contains("last words"), "{done:?}");
-    assert_eq!(folder.names("."), ["p.yaml"]);
+    assert_eq!(folder.names("."), [".flowgpu", "p.yaml"]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use crate::scene::{check_sums, describe, example, gpu, rows_by_device, run_with_
 fn each_worker_sees_its_own_gpu_and_no_other() {
     let folder = sums(400, 8, "");
     describe(&folder, &[0, 1, 2, 3].map(|index| gpu(index, json!({"compute_ms": 2}))));
-    let args = ["run", "p.yaml", "--device", "cuda", "--workers-per-device", "1", "--report", "r.json"];
+    let args = ["run", "p.yaml", "--device", "cuda", "--workers-per-device", "1", "--report", "r.json", "--fresh"];
     for (visible, seen) in [(None, vec![0, 1, 2, 3]), (Some("2,0"), vec![2, 0]), (Some("GPU-3"), vec![3])] {
         let mut command = with_gpus(&folder, &args);
         command.envs(visible.map(|visible| ("CUDA_VISIBLE_DEVICES", visible)));

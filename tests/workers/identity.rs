@@ -35,7 +35,7 @@ fn several_workers_give_the_rows_of_one_in_order() {
     let folder = sums(1000, 16, "");
     for workers_per_device in ["1", "2"] {
         let args = ["run", "p.yaml", "--isolation", "process", "--workers-per-device", workers_per_device];
-        let done = folder.run(&[&args[..], &["--report", "r.json"]].concat());
+        let done = folder.run(&[&args[..], &["--report", "r.json", "--fresh"]].concat());
         assert_eq!(done.code, 0, "{done:?}");
         check_sums(&folder, 1000, &[]);
         let workers = workers(&folder.json("r.json"));

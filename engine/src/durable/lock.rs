@@ -1,7 +1,8 @@
 //! A lock that two processes cannot hold, and that goes with the process.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -80,10 +81,11 @@ fn lock(file: &File, operation: FlockOperation) -> io::Result<Option<Held>> {
     match flock(file, operation) {
         Ok(()) => Ok(None),
         Err(error) if error.kind() == ErrorKind::WouldBlock => {
-            let mut note = String::new();
-            // A file that cannot be read as text tells nothing; the lock is held all the same.
-            let _ = file.take(256).read_to_string(&mut note);
-            Ok(Some(Held { pid: holder(file), note: note.trim_end().to_owned() }))
+            // A file that cannot be read tells nothing; the lock is held all the same.
+            let mut note = [0; 256];
+            let n_bytes = file.read_at(&mut note, 0).unwrap_or(0);
+            let note = String::from_utf8_lossy(&note[..n_bytes]).trim_end().to_owned();
+            Ok(Some(Held { pid: holder(file), note }))
         }
         // Some network file systems know no locks: then there is none, as before there were any.
         Err(error) if matches!(error.kind(), ErrorKind::Unsupported) || error == rustix::io::Errno::NOLCK => Ok(None),

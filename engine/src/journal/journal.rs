@@ -11,7 +11,6 @@ use crate::node::{Fault, Sealed, Shard};
 #[derive(Debug)]
 pub struct Journal {
     /// Held until the journal goes.
-    #[expect(dead_code, reason = "it is there to be dropped")]
     pub(super) lock: Lock,
     pub(super) log: Log,
     pub(super) folder: StateFolder,
@@ -101,6 +100,17 @@ impl Journal {
         self.log.append(&line)?;
         self.n_lines += 1;
         Ok(())
+    }
+}
+
+/// A run that ends before it has begun to work leaves no state behind.
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if self.history.is_some() || self.n_lines > 1 {
+            return;
+        }
+        // What cannot be removed says no more than that a run was begun.
+        let _ = self.folder.clear().and_then(|()| self.folder.remove(&self.lock));
     }
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::config::Document;
+use crate::durable::Lock;
 use crate::graph::Graph;
 use crate::node::{Fault, Shard};
 
@@ -85,6 +86,19 @@ impl StateFolder {
             let fault = Fault::io("create the folder", &self.path, &error);
             fault.help("the progress of a run is kept there; `run: {state: PATH}` puts it elsewhere, `run: {journal: off}` goes without")
         })
+    }
+
+    /// Removes the folder, with the lock in it as the last thing, and those above it that are there for nothing else.
+    ///
+    /// # Errors
+    /// If something may not be removed.
+    pub(super) fn remove(&self, lock: &Lock) -> Result<(), Fault> {
+        fs::remove_file(lock.path()).map_err(|error| Fault::io("remove", lock.path(), &error))?;
+        let ours =
+            self.path.ancestors().take_while(|path| path.components().any(|part| part.as_os_str() == ".flowgpu"));
+        // One that holds something else stays.
+        ours.map(fs::remove_dir).take_while(Result::is_ok).for_each(drop);
+        Ok(())
     }
 
     /// Removes all but the lock, the journal first: without it the rest means nothing.

@@ -24,6 +24,12 @@ use crate::worker::WorkerStats;
 pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>, journal: Option<Journal>, redone: u64) -> Report {
     let (graph, stats) = (&plan.graph, &shared.stats);
     let elapsed = stats.start.elapsed();
+    // What was listed beyond the place where a source was stopped has not come in.
+    for (listed, end) in stats.listed.iter().zip(shared.progress.ends()) {
+        if let Some(end) = end {
+            listed.store(end.index, Ordering::Relaxed);
+        }
+    }
     let rows_in = graph
         .with_role(Role::Source)
         .filter_map(|node_idx| graph.nodes[node_idx].source)
