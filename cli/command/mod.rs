@@ -11,6 +11,7 @@ mod plan;
 mod run;
 mod schema;
 mod status;
+mod try_row;
 mod validate;
 mod worker;
 
@@ -45,6 +46,9 @@ pub(crate) enum Command {
     /// Compute what `flowgpu run` sends: one of its worker processes
     #[command(hide = true)]
     Worker(worker::Worker),
+    /// Take a row through the nodes that it may have killed a run in: what `flowgpu run` does apart from itself
+    #[command(hide = true)]
+    TryRow(try_row::TryRow),
 }
 
 impl Command {
@@ -62,6 +66,7 @@ impl Command {
             Command::Schema(command) => command.run(cx),
             Command::Completions(command) => command.run(),
             Command::Worker(command) => command.run(cx),
+            Command::TryRow(command) => command.run(cx),
         }
     }
 }

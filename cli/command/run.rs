@@ -12,9 +12,11 @@ mod metrics;
 mod output_file;
 mod resuming;
 mod series;
+mod stalls;
 mod stopping;
 mod stopping_words;
 mod trace_file;
+mod trial;
 mod workers;
 
 use std::path::PathBuf;
@@ -174,6 +176,8 @@ impl Run {
             program: None,
             trace: files.trace.as_ref().map(TraceFile::trace),
             shard,
+            try_row: Some(trial::of(&self.pipeline)),
+            on_stall: Some(stalls::tell(&graph.name, &cx.above)),
         };
         let mut report = self.execute(cx, plan, cancel, &setup, journal, committed, &telling, metrics);
         interrupts.run_has_ended();
@@ -369,5 +373,6 @@ fn never_started(graph: &Graph, fault: Fault) -> Report {
         rejects: engine::runtime::RejectReport::default(),
         accounts: Vec::new(),
         bottleneck: None,
+        stalls: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use engine::graph::render::plain::for_terminal;
 use engine::node::{FaultKind, Role};
 use engine::runtime::{NodeReport, Outcome, OutputReport, Report};
 
-use super::workers;
+use super::{stalls, workers};
 use crate::failure::fault_text;
 use crate::pipeline::from_here;
 use crate::progress::human::percent;
@@ -113,7 +113,7 @@ fn summary(report: &Report, beside: &Beside, graph: &Graph) -> Summary {
         outputs: report.outputs.iter().map(|output| balanced(output, report, graph)).collect(),
         nodes: report.nodes.iter().map(|node| line(node, report)).collect(),
         workers: workers::lines(report, process::id()),
-        warnings: workers::warnings(report, beside.n_kills),
+        warnings: [workers::warnings(report, beside.n_kills), stalls::warnings(report)].concat(),
         verdict: verdict(report, graph),
         ..beginning
     }

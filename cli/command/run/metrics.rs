@@ -292,8 +292,20 @@ impl Exposition {
                 let _ = writeln!(text, "{}{{node=\"{name}\",kind=\"{kind}\"}} {value}", metric.name);
             }
         }
+        self.push_stalls(&mut text);
         self.push_workers(&mut text);
         text
+    }
+
+    fn push_stalls(&self, text: &mut String) {
+        let name = "flowgpu_stalled";
+        let help = "Seconds for which the node has made no progress with what it holds, if that is a stall; else 0.";
+        let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge");
+        for (node_idx, node) in self.graph.nodes.iter().enumerate() {
+            let seconds = self.stats.stalled(node_idx).as_secs_f64();
+            let (node, kind) = (label(&node.name), label(node.kind.name()));
+            let _ = writeln!(text, "{name}{{node=\"{node}\",kind=\"{kind}\"}} {seconds}");
+        }
     }
 
     /// What each worker did, and what it does: of its states the one that it is in has a 1.

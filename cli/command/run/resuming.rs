@@ -37,7 +37,9 @@ pub(super) fn begins(journal: &Journal, graph: &Graph) -> Option<String> {
         return Some(format!("{}: {why}: starting at the first row\n", graph.name));
     };
     let rows = grouped(cut.rows());
-    let of = match cut.total() {
+    // Another limit is another total.
+    let same_limit = history.sessions.last().is_some_and(|session| session.limit == graph.run.limit);
+    let of = match cut.total().filter(|_| same_limit) {
         Some(total) if total > 0 => {
             format!(" of {} rows ({})", grouped(total), percent(cut.rows() as f64 / total as f64))
         }

@@ -103,6 +103,9 @@ mod tests {
             name: "p".to_owned(),
             outcome: Outcome::Done,
             exit_code: 0,
+            resumed_at: 0,
+            committed: 10,
+            redone: 0,
             seconds: 1.0,
             rows_in: 10,
             fault: None,
@@ -112,6 +115,7 @@ mod tests {
             rejects: RejectReport::default(),
             accounts: Vec::new(),
             bottleneck: None,
+            stalls: Vec::new(),
         }
     }
 

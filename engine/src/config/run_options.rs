@@ -62,7 +62,8 @@ pub struct RunOptions {
     pub grace: Option<Duration>,
     /// A file that asks the run to stop as soon as it exists, as a notice of the machine's end does.
     pub drain_file: Option<String>,
-    /// How long a node may be without progress before it is named. Default: 5m.
+    /// How long a node may be without progress before it is named, with what it holds: a file, a worker, an output. It ends
+    /// nothing: a share that hangs may come back, and then the run goes on. Default: 5m.
     pub stall: Option<Duration>,
 }
 

@@ -34,6 +34,8 @@ pub mod code {
     pub const OUT_OF_MEMORY: &str = "out_of_memory";
     /// The worker process died of the row, or did not come back from it.
     pub const WORKER_CRASH: &str = "worker_crash";
+    /// The whole process died of the row: twice, and once more when it was tried alone.
+    pub const CRASH: &str = "crash";
 }
 
 /// Why a node could not process a row.

@@ -62,6 +62,8 @@ impl History {
                 self.end = End::Open;
             }
             Record::Cut(cut) => self.cuts.push((self.sessions.len().saturating_sub(1), line_idx, cut)),
+            // Once sealed, a run is as good as done: it only lacks names, whatever has kept it from giving them.
+            Record::Left(_) if matches!(self.end, End::Sealed(_)) => {}
             Record::Left(left) => self.end = End::Left(left),
             Record::Sealed(sealed) => self.end = End::Sealed(sealed),
             Record::Done(done) => {

@@ -61,7 +61,8 @@ impl Listing {
     pub fn items(&self) -> Result<Recorded, Fault> {
         let file = File::open(&self.path).map_err(|error| Fault::io("open", &self.path, &error))?;
         let lines = BufReader::new(MultiGzDecoder::new(BufReader::new(file.take(self.n_bytes))));
-        Ok(Recorded { lines, path: self.path.clone() })
+        // No bytes at all are no member either, and would be an error.
+        Ok(Recorded { lines: (self.n_bytes > 0).then_some(lines), path: self.path.clone() })
     }
 
     /// Adds items.
@@ -106,7 +107,7 @@ impl Listing {
 
 /// Items of a record, one after the other.
 pub struct Recorded {
-    lines: BufReader<MultiGzDecoder<BufReader<Take<File>>>>,
+    lines: Option<BufReader<MultiGzDecoder<BufReader<Take<File>>>>>,
     path: PathBuf,
 }
 
@@ -115,7 +116,7 @@ impl Iterator for Recorded {
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut line = Vec::new();
-        match self.lines.read_until(b'\n', &mut line) {
+        match self.lines.as_mut()?.read_until(b'\n', &mut line) {
             Ok(0) => None,
             Ok(_) => Some(Ok(parse_line(line.strip_suffix(b"\n").unwrap_or(&line)))),
             Err(error) => Some(Err(Fault::io("read", &self.path, &error))),

@@ -5,9 +5,10 @@
 //! durable; what was written after it is given up and done again.
 //!
 //! Beside it lie, for each source, what was listed ([`Listing`]) and what the items were when they were read
-//! ([`Stamps`]). This module knows files, not threads: the runtime decides when a cut is made.
+//! ([`Stamps`]), and which rows are being decoded ([`Flight`]). This module knows files, not threads: the runtime decides when a cut is made.
 
 mod fingerprint;
+mod flight;
 mod history;
 #[expect(clippy::module_inception, reason = "the type is what the module is about")]
 mod journal;
@@ -22,13 +23,14 @@ mod stamps;
 mod state;
 
 pub use fingerprint::Fingerprint;
+pub use flight::{Flight, Slot, suspects};
 pub use history::{End, History};
 use journal::host;
 pub use journal::{Journal, reject_part};
 pub use listing::{Listing, Recorded};
 pub use merge::{Joined, Merge, Merged, Missing, merge, n_shards};
 pub use moment::Moment;
-pub use open::{Finished, Opened, Start, can_resume};
+pub use open::{Finished, Opened, Start, can_resume, reject_name};
 pub use record::{
     Begun, Cut, Done, InFlight, Left, OutputRecord, Record, RejectCut, SealedRun, Session, SinkCut, SourceCut, Why,
 };

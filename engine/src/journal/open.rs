@@ -104,6 +104,7 @@ impl Journal {
             // The process died between the names of two outputs, or before the line that says that all have theirs.
             let sealed = sealed.clone();
             publish(&graph.base, &sealed.files())?;
+            tidy(graph, shard, &sealed)?;
             let done = super::Done { at: Moment::now() };
             journal.append(&Record::Done(done.clone()))?;
             found.end = End::Done(sealed, done);
@@ -178,6 +179,27 @@ fn take_lock(folder: &StateFolder, graph: &Graph, shard: Option<Shard>) -> Resul
 fn changed(graph: &Graph, changes: &[String]) -> Fault {
     let message = format!("`{}` is another pipeline than the one that was begun: {}", graph.name, changes.join("; "));
     Fault::permanent(message).help("undo the change to go on, or begin anew with `--fresh`")
+}
+
+/// Takes away what the end of a run takes away: parts of the reject file, and an older one where there are no rejects.
+fn tidy(graph: &Graph, shard: Option<Shard>, sealed: &SealedRun) -> Result<(), Fault> {
+    let path = graph.base.join(reject_name(graph, shard));
+    let parts = (1..sealed.cut.sources.len()).map(|source| partial_path(&super::reject_part(&path, source)));
+    let older = sealed.rejects.is_none().then(|| path.clone());
+    for path in parts.chain(older) {
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Fault::io("remove", &path, &error)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The reject file of a run as a person writes it, from the pipeline file's folder.
+pub fn reject_name(graph: &Graph, shard: Option<Shard>) -> String {
+    let path = graph.reject_path();
+    let name = path.strip_prefix(&graph.base).unwrap_or(&path).display().to_string();
+    shard.map_or(name.clone(), |shard| shard.name(&name))
 }
 
 /// What is not as the finished run has left it.

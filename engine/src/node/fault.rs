@@ -64,6 +64,7 @@ impl Fault {
             ErrorKind::PermissionDenied => "permission denied".to_owned(),
             ErrorKind::NotFound => "no such file or folder".to_owned(),
             ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
+            _ if is_io_error(error) => "the disk reports an error".to_owned(),
             _ => error.to_string(),
         };
         let fault = Fault::transient(format!("cannot {what} `{}`: {reason}", path.display()));
@@ -74,6 +75,7 @@ impl Fault {
             ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
                 fault.help("choose a path that may be written")
             }
+            _ if is_io_error(error) => fault.help("see the kernel's log for the disk, and run the same command again"),
             _ => fault,
         }
     }
@@ -95,6 +97,10 @@ impl Fault {
         self.node.get_or_insert_with(|| node.to_owned());
         self
     }
+}
+
+fn is_io_error(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error())
 }
 
 impl fmt::Display for Fault {

@@ -7,6 +7,7 @@
 
 mod cancel;
 mod context;
+mod counting;
 mod device;
 mod devices;
 mod fault;
@@ -22,6 +23,7 @@ mod stage;
 
 pub use cancel::Cancel;
 pub use context::{BuildCx, SpecCx};
+pub use counting::Counting;
 pub use device::{Device, DeviceInfo, OpenCpu, OpenDevice};
 pub use devices::Devices;
 pub use fault::{Fault, FaultKind};

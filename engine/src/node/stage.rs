@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Cancel, Fault, LoadModel};
+use super::{Counting, Fault, LoadModel};
 use crate::data::{Batch, Reject, RowMut, RowPos, RowRef};
 
 /// What a node does, in the form that the runtime drives.
@@ -85,7 +85,7 @@ impl Stamp {
 }
 
 /// Finds out how many items there are, beside the run; `None` if it was cancelled or cannot be known.
-pub type Count = Box<dyn FnOnce(&Cancel) -> Option<u64> + Send>;
+pub type Count = Box<dyn FnOnce(&Counting) -> Option<u64> + Send>;
 
 /// A source in two halves, because listing is serial and fetching is parallel. The columns `id` and `uri` come first
 /// in a source's spec and are filled by the runtime; the fetch fills those after them.

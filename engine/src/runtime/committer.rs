@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::progress::Woken;
 use super::rejects::Rejected;
 use super::shared::Shared;
+use super::writing::Writing;
 use crate::journal::{Cut, Journal, Left, Moment, SinkCut, SourceCut, Why};
 use crate::node::{Fault, Role};
 
@@ -19,8 +20,10 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes cuts until the stages have ended.
 pub(super) struct Committer {
-    pub(super) shared: Arc<Shared>,
-    pub(super) journal: Option<Journal>,
+    shared: Arc<Shared>,
+    journal: Option<Journal>,
+    /// By sink, for the watchdog.
+    syncing: Vec<Writing>,
 }
 
 /// The committer's thread.
@@ -30,6 +33,11 @@ pub(super) struct Committing {
 }
 
 impl Committer {
+    pub(super) fn new(shared: Arc<Shared>, journal: Option<Journal>) -> Self {
+        let syncing = shared.graph.sinks().map(|node_idx| Writing::new(&shared, node_idx, "making durable"));
+        Committer { syncing: syncing.collect(), shared, journal }
+    }
+
     /// Starts the thread.
     pub(super) fn start(self) -> Result<Committing, Fault> {
         let shared = self.shared.clone();
@@ -88,7 +96,7 @@ impl Committer {
             let Some(mark) = ledger.at_frontier(number) else {
                 return Err(Fault::bug("a sink has not noted where it stands"));
             };
-            durables.extend(mark.durable.take());
+            durables.extend(mark.durable.take().map(|durable| self.syncing[number].around(durable)));
             sinks.push((shared.graph.nodes[node_idx].name.clone(), mark.cut.clone()));
         }
         let sources = frontier.iter().enumerate().map(|(source, &done)| {

@@ -13,6 +13,7 @@ use super::shared::Shared;
 use super::sink::Sunk;
 use super::stats::RunStats;
 use super::verdict::Verdict;
+use super::writing::Writing;
 use crate::graph::Graph;
 use crate::journal::{Journal, Left, Moment, OutputRecord, RejectCut, SealedRun, Why};
 use crate::node::{Fault, FaultKind, Role};
@@ -94,6 +95,7 @@ pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>, journal: Opt
         rejects: reject_report(counts, reject_path),
         accounts,
         bottleneck: Verdict::of(graph, stats, elapsed),
+        stalls: stats.stalls(),
     }
 }
 
@@ -109,7 +111,9 @@ fn publish(
     let mut outputs = Vec::new();
     for Sunk { node_idx, sink, ends, .. } in sunk {
         let node = graph.nodes[node_idx].name.clone();
+        let hold = Writing::new(shared, node_idx, "completing").begin();
         let sealed = sink.seal().map_err(|fault| fault.in_node(&node))?;
+        drop(hold);
         outputs.extend(sealed.into_iter().map(|sealed| OutputRecord {
             node: node.clone(),
             sealed,

@@ -6,12 +6,13 @@ use std::time::Instant;
 
 use crossbeam_channel::RecvTimeoutError;
 
+use super::board::{Described, Lane};
 use super::exit::{Exit, Step};
 use super::message::Message;
 use super::outlets::Outlets;
 use super::project::project;
 use super::queue::Receiver;
-use super::shared::Me;
+use super::shared::{Me, rows_text};
 use super::stats::NodeStats;
 use crate::data::{Batch, RejectRow, RowPos};
 use crate::node::Fold;
@@ -22,6 +23,7 @@ pub(super) struct Folding {
     pub(super) fold: Box<dyn Fold>,
     pub(super) input: Receiver<Message>,
     pub(super) outlets: Outlets,
+    pub(super) lane: Arc<Lane>,
 }
 
 impl Folding {
@@ -65,6 +67,8 @@ impl Folding {
         let mut out = Vec::new();
         if let Some(batch) = message.batch {
             self.me.stats.rows_in.fetch_add(batch.n_rows() as u64, Ordering::Relaxed);
+            let _hold =
+                self.lane.hold(Arc::new(Described::new(format!("working on {}", rows_text(batch.positions())))));
             self.fold.push(batch, &mut out)?;
         }
         self.me.worked(start);

@@ -9,19 +9,20 @@ use std::time::Instant;
 use crossbeam_channel::select;
 use serde_json::json;
 
+use super::board::{Described, Hold, Holding, Lane};
 use super::crew::Crewed;
 use super::exit::{Exit, Step};
 use super::message::Message;
 use super::outlets::Outlets;
 use super::project::project;
 use super::queue::{Packet, Receiver};
-use super::shared::{Me, Names};
+use super::shared::{Me, Names, rows_text};
 use super::stats::NodeStats;
 use super::trace::{Place, Trace};
 use super::window::Window;
 use crate::data::{Batch, Column, Reject, RejectRow, RowPos, Tensor, code};
 use crate::node::{Fault, ModelError, Padding, SpanStage, monotonic_ns};
-use crate::worker::{Conduct, Done, Executor, Job, JobError, JobId};
+use crate::worker::{AtWork, Conduct, Done, Executor, Job, JobError, JobId, WorkerStats};
 
 /// A stage that runs a model.
 pub(super) struct Inferring {
@@ -33,6 +34,8 @@ pub(super) struct Inferring {
     pub(super) outlets: Outlets,
     /// The place in the placement of each worker that the executor names.
     pub(super) places: Vec<usize>,
+    /// Who knows which worker computes a job.
+    pub(super) at_work: Option<Arc<dyn AtWork>>,
 }
 
 /// A batch under way: as one job, or, after that has failed, in parts.
@@ -55,7 +58,9 @@ struct Computed {
 struct State {
     window: Window<Computed>,
     under_way: HashMap<u64, UnderWay>,
-    jobs: HashMap<JobId, Part>,
+    lane: Arc<Lane>,
+    /// Each with what it is for the watchdog.
+    jobs: HashMap<JobId, (Part, Hold)>,
     next_job: u64,
     ended: bool,
 }
@@ -81,9 +86,14 @@ enum Crashed {
 impl Inferring {
     /// Runs until the input ends.
     pub(super) fn run(mut self, start: impl FnOnce() -> Result<Crewed, Fault>) -> Exit {
-        let driven = start().map_err(Exit::Faulted).and_then(|Crewed { mut executor, places }| {
+        let lane = self.me.lane(0);
+        let loading = lane.hold(Arc::new(Described::new("loading the model")));
+        let started = start();
+        drop(loading);
+        let driven = started.map_err(Exit::Faulted).and_then(|Crewed { mut executor, places }| {
             self.places = places;
-            self.drive(&mut *executor)
+            self.at_work = executor.at_work();
+            self.drive(&mut *executor, lane)
         });
         match driven {
             Ok(()) => self.outlets.end(),
@@ -91,9 +101,15 @@ impl Inferring {
         }
     }
 
-    fn drive(&mut self, executor: &mut dyn Executor) -> Step {
-        let mut state =
-            State { window: Window::new(), under_way: HashMap::new(), jobs: HashMap::new(), next_job: 0, ended: false };
+    fn drive(&mut self, executor: &mut dyn Executor, lane: Arc<Lane>) -> Step {
+        let mut state = State {
+            window: Window::new(),
+            under_way: HashMap::new(),
+            lane,
+            jobs: HashMap::new(),
+            next_job: 0,
+            ended: false,
+        };
         let completions = executor.completions().clone();
         loop {
             self.me.shared.check()?;
@@ -179,13 +195,25 @@ impl Inferring {
         let inputs = self.inputs(batch, part.rows.clone(), executor);
         let id = JobId(state.next_job);
         state.next_job += 1;
-        state.jobs.insert(id, Part { since_ns: monotonic_ns(), ..part });
+        let computing = Computing {
+            id,
+            rows: rows_text(&batch.positions()[part.rows.clone()]),
+            at_work: self.at_work.clone(),
+            workers: self
+                .places
+                .iter()
+                .filter_map(|&place| Some((place, self.me.shared.stats.workers.get(place)?.clone())))
+                .collect(),
+        };
+        let hold = state.lane.hold(Arc::new(computing));
+        state.jobs.insert(id, (Part { since_ns: monotonic_ns(), ..part }, hold));
         Ok(executor.submit(Job { id, inputs, conduct })?)
     }
 
     fn finish(&self, state: &mut State, executor: &mut dyn Executor, done: Done) -> Step {
         self.me.stats.work.fetch_add(done.micros * 1000, Ordering::Relaxed);
-        let part = state.jobs.remove(&done.id).expect("each job comes out once");
+        let (part, hold) = state.jobs.remove(&done.id).expect("each job comes out once");
+        drop(hold);
         let done = Done { worker: self.places.get(done.worker).copied().unwrap_or(done.worker), ..done };
         let mut under_way = state.under_way.remove(&part.batch).expect("a batch is under way until its last job ends");
         if let Some(worker) = self.me.shared.stats.workers.get(done.worker) {
@@ -253,6 +281,40 @@ impl Inferring {
         let columns = outputs.into_iter().map(|rows| Column::Ragged(crate::data::Slice::new(rows))).collect();
         let batch = project(&self.me.node().spec, &[&batch], columns);
         Ok(Computed { batch: Some(batch), passed: under_way.passed, rejects, upto: under_way.upto })
+    }
+}
+
+/// A job for whoever asks what a model is at.
+struct Computing {
+    id: JobId,
+    rows: String,
+    at_work: Option<Arc<dyn AtWork>>,
+    /// By the executor's numbers: places in the placement, and what is there.
+    workers: Vec<(usize, Arc<WorkerStats>)>,
+}
+
+impl Computing {
+    fn worker(&self) -> Option<&(usize, Arc<WorkerStats>)> {
+        self.workers.get(self.at_work.as_ref()?.worker_of(self.id)?)
+    }
+}
+
+impl Holding for Computing {
+    fn is_waiting(&self) -> bool {
+        self.at_work.is_some() && self.worker().is_none()
+    }
+
+    fn describe(&self) -> Described {
+        let rows = &self.rows;
+        Described::new(match self.worker() {
+            Some((place, worker)) => {
+                let pid = worker.pid.load(Ordering::Relaxed);
+                let process = if pid == std::process::id() { String::new() } else { format!(", pid {pid}") };
+                format!("worker {place} ({}{process}) computes {rows}", worker.device)
+            }
+            None if self.at_work.is_some() => format!("{rows} wait for a worker"),
+            None => format!("computing {rows}"),
+        })
     }
 }
 

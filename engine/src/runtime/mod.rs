@@ -10,12 +10,16 @@
 //! This module knows no kind of node, no model and no file format.
 
 mod accounting;
+mod attempt;
+mod board;
 mod committer;
 mod crew;
 mod ending;
+mod evidence;
 mod exit;
 mod fold;
 mod infer;
+mod killer;
 mod ledger;
 mod merge;
 mod message;
@@ -35,14 +39,21 @@ mod shared;
 mod sink;
 mod slicing;
 mod source;
+mod stall;
 mod stats;
 mod trace;
+mod trial;
 mod verdict;
+mod watchdog;
 mod window;
+mod writing;
 
+pub use attempt::{Attempted, attempt};
 pub use exit::Exit;
 pub use report::{CapReport, NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, WorkerReport};
 pub use running::{Running, Setup};
+pub use stall::{OnStall, Stall};
 pub use stats::{NodeStats, RunStats, Shares};
 pub use trace::Trace;
+pub use trial::{Trial, TrialOutcome, TryRow};
 pub use verdict::Verdict;

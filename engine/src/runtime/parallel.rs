@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use crossbeam_channel::{Receiver as Channel, Sender as ChannelSender, select, unbounded};
 
+use super::board::{At, Described, Holding, Lane};
 use super::exit::{Exit, Step};
 use super::outlets::Outlets;
 use super::pace::{Pace, Past};
@@ -27,8 +28,10 @@ use crate::schedule::Room;
 pub(super) trait Task: Send + Sync + 'static {
     /// A chunk of input.
     type Input: Chunk;
-    /// Works on the rows `range` of `input`, on a thread of the pool.
-    fn run(&self, input: &Self::Input, range: Range<usize>) -> Result<Grain, Fault>;
+    /// Works on the rows `range` of `input`, on a thread of the pool, and notes which of them it is `at`.
+    fn run(&self, input: &Self::Input, range: Range<usize>, at: &At) -> Result<Grain, Fault>;
+    /// What is done with row `row_idx` of `input`.
+    fn describe(&self, input: &Self::Input, row_idx: usize) -> Described;
     /// Whether no further work is to be begun.
     fn is_stopped(&self) -> bool {
         false
@@ -97,7 +100,26 @@ pub(super) enum Waiting {
     Work,
 }
 
+/// A grain that a thread works on.
+struct UnderWay<T: Task> {
+    task: Arc<T>,
+    input: Arc<T::Input>,
+    start: usize,
+    at: At,
+}
+
+impl<T: Task> Holding for UnderWay<T> {
+    fn progress(&self) -> u64 {
+        self.at.get() as u64
+    }
+
+    fn describe(&self) -> Described {
+        self.task.describe(&self.input, self.start + self.at.get())
+    }
+}
+
 struct State<I> {
+    lane: Arc<Lane>,
     window: Window<Finished>,
     /// Passed rejects and watermarks of grains that are under way, by number.
     pending: std::collections::HashMap<u64, (Vec<Arc<RejectRow>>, RowPos)>,
@@ -132,6 +154,7 @@ impl<T: Task> Parallel<T> {
     fn drive(&mut self) -> Step {
         let (reports, reported) = unbounded();
         let mut state = State {
+            lane: self.me.lane(self.threads),
             window: Window::new(),
             pending: std::collections::HashMap::new(),
             rows_under_way: 0,
@@ -193,15 +216,18 @@ impl<T: Task> Parallel<T> {
         if end < input.n_rows() {
             state.current = Some(Current { input: input.clone(), start: end, input_per_row, passed: Vec::new() });
         }
-        let (task, reports, me) = (self.task.clone(), reports.clone(), self.me.clone());
+        let (task, reports, me, lane) = (self.task.clone(), reports.clone(), self.me.clone(), state.lane.clone());
         self.spawner.spawn(Box::new(move || {
             let started = Instant::now();
-            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| task.run(&input, start..end)));
+            let grain = Arc::new(UnderWay { task, input, start, at: At::default() });
+            let hold = lane.hold(grain.clone());
+            let work = || grain.task.run(&grain.input, start..end, &grain.at);
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
             let outcome = match caught {
                 Ok(outcome) => outcome.map_err(Exit::Faulted),
                 Err(panic) => Err(Exit::Panicked(crate::worker::panic_text(&*panic))),
             };
-            drop(input);
+            drop((hold, grain));
             let nanos = nanos(started.elapsed());
             me.worked(started);
             // If the stage has ended over another fault, nobody waits for this.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::stall::Stall;
 use super::stats::Shares;
 use super::verdict::Verdict;
 use crate::node::{Fault, FaultKind};
@@ -55,6 +56,8 @@ pub struct Report {
     pub accounts: Vec<SinkAccount>,
     /// What limited the run.
     pub bottleneck: Option<Verdict>,
+    /// Nodes that did not come on for a while, in the order in which that was noticed.
+    pub stalls: Vec<Stall>,
 }
 
 /// One node's part of a run.

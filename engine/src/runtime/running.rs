@@ -7,12 +7,14 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use super::board::{Board, Described};
 use super::committer::{self, Committer, Committing};
 use super::crew::Crew;
 use super::ending::finish;
 use super::exit::Exit;
 use super::fold::Folding;
 use super::infer::Inferring;
+use super::killer::Killer;
 use super::ledger::Ledger;
 use super::merge::Merging;
 use super::message::Message;
@@ -29,13 +31,17 @@ use super::shared::{Me, Shared};
 use super::sink::{Rejections, Sinking, Sunk};
 use super::slicing::divide;
 use super::source::{FetchTask, Lister};
+use super::stall::{OnStall, Stalls};
 use super::stats::{RunStats, nanos};
 use super::trace::{Place, Trace};
+use super::trial::TryRow;
+use super::watchdog::{STALL, Watchdog, Watched};
+use super::writing::Writing;
 use crate::config::Port;
 use crate::data::{Alloc, HeapPool};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::journal::{Journal, SinkCut};
-use crate::node::{BuildCx, Cancel, Fault, Padding, Shard, SourceStage, Stage};
+use crate::journal::{Journal, SinkCut, reject_name};
+use crate::node::{BuildCx, Cancel, Counting, Fault, Padding, Role, Shard, SourceStage, Stage};
 use crate::schedule::{DevicePlace, Plan};
 
 /// What a run needs to know of the program that it runs in.
@@ -49,6 +55,10 @@ pub struct Setup {
     pub trace: Option<Arc<Trace>>,
     /// The part of the run that this is, if it is one.
     pub shard: Option<Shard>,
+    /// Who is told of nodes that do not come on.
+    pub on_stall: Option<OnStall>,
+    /// How a row that may have killed the process is tried.
+    pub try_row: Option<TryRow>,
 }
 
 /// A run under way. Waits for nothing by itself: see [`Running::join`].
@@ -60,6 +70,8 @@ pub struct Running {
     committing: Committing,
     told: Vec<String>,
     redone: u64,
+    /// Looks until all is done, the outputs' names included.
+    watchdog: Watchdog,
     // Dropped last: stages hand their work to these threads.
     _pools: Arc<ThreadPools>,
 }
@@ -82,6 +94,11 @@ impl Running {
         let crew = Arc::new(Crew::start(&plan, setup)?);
         let pools = Arc::new(ThreadPools::start(plan.pools)?);
         let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
+        // From here on: a listing may hang while its node is built.
+        let (board, stalls) = (Arc::new(Board::default()), Arc::new(Stalls::new(graph.nodes.len())));
+        let stall = graph.run.stall.map_or(STALL, |stall| stall.get());
+        let watched = Watched { graph: graph.clone(), board: board.clone(), stalls: stalls.clone() };
+        let watchdog = Watchdog::start(watched, stall, setup.on_stall.clone());
         // Sources first: a glob that matches nothing is told before any output is opened.
         let mut built = Vec::new();
         let part =
@@ -89,21 +106,29 @@ impl Running {
         for &node_idx in &graph.order {
             let arena = crew.input_arena(&graph.nodes[node_idx])?;
             let alloc = arena.map_or_else(|| alloc.clone(), |arena| Arc::new(arena) as Arc<dyn Alloc>);
+            let hold = board.lane(node_idx, 1).hold(Arc::new(Described::new("opening what it needs")));
             built.push((node_idx, build(&graph, node_idx, part, &alloc, &cancel)?));
+            drop(hold);
         }
-        let offsets = divide(&graph, part.shard, &mut built, &cancel)?;
+        let offsets = divide(&graph, part.shard, &mut built, &cancel, &board)?;
+        let looking = graph
+            .with_role(Role::Source)
+            .next()
+            .map(|source| board.lane(source, 1).hold(Arc::new(Described::new("looking at what was read before"))));
         let origin = Origin::of(&graph, journal.as_mut(), &mut built)?;
-        if let Some(journal) = &mut journal {
-            journal.session(graph.run.limit, Vec::new())?;
-        }
-        let stats = Arc::new(RunStats::new(graph.nodes.len(), origin.starts.clone(), crew.stats.clone()));
+        drop(looking);
+        let killer = match &mut journal {
+            Some(journal) => Killer::start(&graph, plan.pools.rows, journal, setup.try_row.clone())?,
+            None => Killer::default(),
+        };
+        let stats = Arc::new(RunStats::new(graph.nodes.len(), origin.starts.clone(), crew.stats.clone(), stalls));
         for (node_idx, sink) in graph.sinks().zip(&origin.sinks) {
             stats.nodes[node_idx].rows_out.store(sink.pos.rows, Ordering::Relaxed);
         }
         let mut counts = journal.as_ref().and_then(Journal::from).map(|cut| cut.rejects.clone()).unwrap_or_default();
         counts.bytes.resize(origin.starts.len(), 0);
         stats.rejects.store(counts.total, Ordering::Relaxed);
-        let shown = part.shard.map_or_else(|| reject_name(&graph), |shard| shard.name(&reject_name(&graph)));
+        let shown = reject_name(&graph, part.shard);
         let names = graph.nodes.iter().map(|node| node.name.clone()).collect();
         let path = graph.base.join(&shown);
         let log = RejectLog::open(shown, path, graph.run.max_rejects, names, counts)?;
@@ -112,7 +137,8 @@ impl Running {
         let ledger = Ledger::new(lines, origin.frontier());
         let Origin { starts, notes, sinks, redone, told } = origin;
         let progress = Progress::new(ledger, sinks.len(), notes);
-        let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, progress, setup.trace.clone()));
+        let trace = setup.trace.clone();
+        let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, progress, trace, board, killer));
         if let Some(trace) = &setup.trace {
             trace.name(Place::Here, "flowgpu");
             for (worker, stats) in shared.stats.workers.iter().enumerate() {
@@ -137,8 +163,8 @@ impl Running {
             start.stage(node_idx, stage)?;
         }
         let stages = start.stages;
-        let committing = Committer { shared: shared.clone(), journal }.start()?;
-        Ok(Running { plan, shared, stages, crew, committing, told, redone, _pools: pools })
+        let committing = Committer::new(shared.clone(), journal).start()?;
+        Ok(Running { plan, shared, stages, crew, committing, told, redone, watchdog, _pools: pools })
     }
 
     /// The plan that runs.
@@ -192,7 +218,9 @@ impl Running {
         // Workers leave before outputs get their names: what a finished run leaves behind is its outputs alone.
         drop(self.crew);
         let journal = self.committing.finish();
-        finish(&self.plan, &self.shared, sunk, journal, self.redone)
+        let report = finish(&self.plan, &self.shared, sunk, journal, self.redone);
+        drop(self.watchdog);
+        report
     }
 }
 
@@ -201,12 +229,6 @@ impl Running {
 struct Part {
     shard: Option<Shard>,
     is_resumed: bool,
-}
-
-/// The reject file as a person writes it, from the pipeline file's folder.
-fn reject_name(graph: &Graph) -> String {
-    let path = graph.reject_path();
-    path.strip_prefix(&graph.base).unwrap_or(&path).display().to_string()
 }
 
 fn build(graph: &Graph, node_idx: usize, part: Part, alloc: &Arc<dyn Alloc>, cancel: &Cancel) -> Result<Stage, Fault> {
@@ -307,7 +329,8 @@ impl Start {
             Stage::Rows(map) => self.rows(me, node, Some(map)),
             Stage::Fold(fold) => {
                 let (input, outlets) = (self.input(node_idx)?, self.outlets(node_idx));
-                let folding = Folding { me, fold, input, outlets };
+                let lane = me.lane(1);
+                let folding = Folding { me, fold, input, outlets, lane };
                 self.spawn(node_idx, &node.name, move || (folding.run(), None))
             }
             Stage::Infer(infer) => {
@@ -319,6 +342,7 @@ impl Start {
                     input,
                     outlets,
                     places: Vec::new(),
+                    at_work: None,
                 };
                 let (plan, crew, pool) = (self.plan.clone(), self.crew.clone(), self.pools.model.clone());
                 let start = move || crew.executor(&plan, node_idx, &infer, &pool);
@@ -328,7 +352,9 @@ impl Start {
                 let input = self.input(node_idx)?;
                 let number = graph.sinks().position(|sink| sink == node_idx).expect("it is a sink");
                 let cut = &self.sinks[number];
+                let writing = Writing::new(&self.shared, node_idx, "writing");
                 let sinking = Sinking {
+                    writing,
                     me,
                     sink,
                     input,
@@ -363,7 +389,7 @@ impl Start {
         };
         self.spawn(node_idx, &format!("{}/list", node.name), move || (lister.run(), None))?;
         if let Some(count) = source.count {
-            self.count(node, limit, count)?;
+            self.count(&me, limit, count)?;
         }
         let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone(), start, self.offsets[number]);
         let (spawner, threads) = (self.pools.io.clone(), self.plan.pools.io);
@@ -371,10 +397,15 @@ impl Start {
     }
 
     /// Counts beside the run; nobody waits for it.
-    fn count(&self, node: &GraphNode, limit: u64, count: crate::node::Count) -> Result<(), Fault> {
+    fn count(&self, me: &Me, limit: u64, count: crate::node::Count) -> Result<(), Fault> {
+        let node = me.node();
         let (shared, number) = (self.shared.clone(), node.source.expect("a source has a number") as usize);
+        let (lane, counting) = (me.lane(1), Arc::new(Counting::new(shared.cancel.clone())));
         let counting = move || {
-            if let Some(total) = count(&shared.cancel) {
+            let hold = lane.hold(counting.clone());
+            let total = count(&counting);
+            drop(hold);
+            if let Some(total) = total {
                 shared.stats.totals[number].store(total.min(limit), Ordering::Relaxed);
             }
         };

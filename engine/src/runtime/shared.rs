@@ -4,7 +4,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use super::board::{Board, Lane};
 use super::exit::{Exit, Step};
+use super::killer::Killer;
 use super::progress::Progress;
 use super::rejects::RejectLog;
 use super::stats::{NodeStats, RunStats};
@@ -12,6 +14,7 @@ use super::trace::Trace;
 use crate::config::OnError;
 use crate::data::{Batch, Reject, RejectRow, Role, RowPos, Schema};
 use crate::graph::Graph;
+use crate::graph::render::figures::grouped;
 use crate::node::{Cancel, Fault};
 
 /// Shared by all stages of a run.
@@ -22,10 +25,15 @@ pub(super) struct Shared {
     pub(super) rejects: RejectLog,
     pub(super) progress: Progress,
     pub(super) trace: Option<Arc<Trace>>,
+    /// What is under way.
+    pub(super) board: Arc<Board>,
+    /// What is known of rows that kill the process.
+    pub(super) killer: Killer,
     fault: Mutex<Option<Fault>>,
 }
 
 impl Shared {
+    #[expect(clippy::too_many_arguments, reason = "the parts of one struct")]
     pub(super) fn new(
         graph: Arc<Graph>,
         cancel: Cancel,
@@ -33,8 +41,10 @@ impl Shared {
         rejects: RejectLog,
         progress: Progress,
         trace: Option<Arc<Trace>>,
+        board: Arc<Board>,
+        killer: Killer,
     ) -> Self {
-        Shared { graph, cancel, stats, rejects, progress, trace, fault: Mutex::new(None) }
+        Shared { graph, cancel, stats, rejects, progress, trace, board, killer, fault: Mutex::new(None) }
     }
 
     /// Records a fault; the first one stays. Sources stop.
@@ -69,6 +79,11 @@ impl Me {
 
     pub(super) fn node(&self) -> &crate::graph::GraphNode {
         &self.shared.graph.nodes[self.node_idx]
+    }
+
+    /// A lane for one kind of this node's work, which so many threads do.
+    pub(super) fn lane(&self, n_threads: usize) -> Arc<Lane> {
+        self.shared.board.lane(self.node_idx, n_threads)
     }
 
     /// Notes work that began at `start` and ends now.
@@ -120,6 +135,17 @@ impl Me {
     }
 }
 
+/// Rows in words, by their place in their source: `rows 643,584–643,615`.
+pub(super) fn rows_text(positions: &[RowPos]) -> String {
+    match positions {
+        [] => "no rows".to_owned(),
+        [first, .., last] if first.index != last.index => {
+            format!("rows {}–{}", grouped(first.index), grouped(last.index))
+        }
+        [first, ..] => format!("row {}", grouped(first.index)),
+    }
+}
+
 /// Where a schema has the columns that name a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Names {
@@ -128,6 +154,12 @@ pub(super) struct Names {
 }
 
 impl Names {
+    /// Where a row came from, if its batch says so.
+    pub(super) fn uri_of<'a>(&self, batch: &'a Batch, row_idx: usize) -> Option<&'a str> {
+        let column = self.uri.or(self.id).filter(|_| row_idx < batch.n_rows())?;
+        Some(batch.row(row_idx).text(column))
+    }
+
     /// By role; columns that a select has hidden are still found by name.
     pub(super) fn of(schema: &Schema) -> Self {
         let text = |column: &usize| schema.fields[*column].ty == crate::data::ColumnType::Text;

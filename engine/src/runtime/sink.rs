@@ -12,6 +12,7 @@ use super::progress::Mark;
 use super::queue::Receiver;
 use super::shared::Me;
 use super::stats::NodeStats;
+use super::writing::Writing;
 use crate::data::{Batch, RejectRow, RowPos};
 use crate::journal::SinkCut;
 use crate::node::Sink;
@@ -23,6 +24,7 @@ pub(super) struct Sinking {
     pub(super) input: Receiver<Message>,
     /// The sink's number among the sinks.
     pub(super) number: usize,
+    pub(super) writing: Writing,
     /// Whether it reads several sources.
     pub(super) reads_several: bool,
     /// Rows rejected on the way to it.
@@ -117,6 +119,8 @@ impl Sinking {
         let shared = self.me.shared.clone();
         let upto = message.upto;
         self.rejected.arrive(&message.rejects);
+        // Before this sink notes a position behind them: a cut may be made there at once, and has to have them.
+        shared.rejects.advance(message.rejects);
         let mut points = shared.progress.ledger().claim(self.number, upto);
         let mut rows = message.batch;
         // In a union of branches rows of the watermark's own position may be here already: a cut goes before them.
@@ -136,7 +140,6 @@ impl Sinking {
         if let Some(batch) = &rows {
             self.write(batch)?;
         }
-        shared.rejects.advance(message.rejects);
         shared.progress.ledger().passed(self.number, upto);
         self.note_due()?;
         if shared.rejects.is_crowded() {
@@ -151,7 +154,9 @@ impl Sinking {
             return Ok(());
         }
         self.me.stats.rows_in.fetch_add(batch.n_rows() as u64, Ordering::Relaxed);
+        let hold = self.writing.begin();
         self.sink.write(batch)?;
+        drop(hold);
         self.me.stats.rows_out.fetch_add(batch.n_rows() as u64, Ordering::Relaxed);
         self.me.stats.bytes_out.fetch_add(batch.bytes() as u64, Ordering::Relaxed);
         Ok(())
@@ -181,7 +186,9 @@ impl Sinking {
 
     fn note(&mut self, at: RowPos) -> Step {
         let start = Instant::now();
+        let hold = self.writing.begin();
         let (pos, durable) = self.sink.cut(at)?;
+        drop(hold);
         if self.reads_several && at.index == u64::MAX {
             self.ends.retain(|(source, _)| *source != at.source);
             self.ends.push((at.source, pos.bytes));

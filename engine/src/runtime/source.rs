@@ -1,9 +1,10 @@
 //! Sources: a thread that lists, and fetches as parallel work.
 
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use super::board::{At, Described, Holding};
 use super::exit::{Exit, Step};
 use super::ledger::SourceEnd;
 use super::pace::GRAIN_ROWS;
@@ -14,7 +15,8 @@ use super::queue::Sender;
 use super::row_task::map_rows;
 use super::shared::Me;
 use crate::data::{Alloc, Batch, ColumnType, RejectRow, RowPos};
-use crate::node::{Fault, Fetch, Item, List, Stamp};
+use crate::graph::render::figures::grouped;
+use crate::node::{Counting, Fault, Fetch, Item, List, Stamp};
 
 /// Items that a source has listed, one after the other.
 pub(super) struct Items {
@@ -69,6 +71,7 @@ impl Lister {
         let shared = self.me.shared.clone();
         let number = self.me.node().source.expect("a source has a number");
         let listed = &shared.stats.listed[number as usize];
+        let (lane, listing) = (self.me.lane(1), Arc::new(Listing::default()));
         let mut index = self.start;
         let mut how = Listed::Limit;
         // A first small chunk, so that work begins at once.
@@ -80,12 +83,15 @@ impl Lister {
             }
             let wanted = (self.limit - index).min(max) as usize;
             let mut items = Vec::with_capacity(wanted);
+            let hold = lane.hold(listing.clone());
             self.list.next_items(wanted, &mut items)?;
+            drop(hold);
             if items.is_empty() {
                 // A walk that ends because it is asked to stop is not at its end.
                 how = if shared.cancel.is_draining() { Listed::Stopped } else { Listed::All };
                 break;
             }
+            listing.came_to(&self.me, items.last());
             let first = RowPos::new(number, index);
             index += items.len() as u64;
             listed.store(index, Ordering::Relaxed);
@@ -99,6 +105,39 @@ impl Lister {
         shared.progress.source(number as usize).listed = Some(how);
         Ok(())
     }
+}
+
+/// Where a listing stands.
+#[derive(Default)]
+struct Listing(Mutex<Option<Described>>);
+
+impl Listing {
+    fn came_to(&self, me: &Me, last: Option<&Item>) {
+        let described = last.map(|item| describe(me, "listing what comes after", item));
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = described;
+    }
+}
+
+impl Holding for Listing {
+    fn describe(&self) -> Described {
+        let described = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        described.unwrap_or_else(|| Described::new("listing"))
+    }
+}
+
+impl Holding for Counting {
+    fn progress(&self) -> u64 {
+        self.n_seen()
+    }
+
+    fn describe(&self) -> Described {
+        Described::new(format!("counting, {} so far", grouped(self.n_seen())))
+    }
+}
+
+/// What is done with an item. The locator of a file is its path.
+fn describe(me: &Me, verb: &str, item: &Item) -> Described {
+    Described::new(format!("{verb} `{}`", item.uri)).at(me.shared.graph.base.join(&item.locator))
 }
 
 /// What a source does to a piece of its listing.
@@ -128,7 +167,7 @@ impl FetchTask {
 impl Task for FetchTask {
     type Input = Items;
 
-    fn run(&self, input: &Items, range: Range<usize>) -> Result<Grain, Fault> {
+    fn run(&self, input: &Items, range: Range<usize>, at: &At) -> Result<Grain, Fault> {
         let (start, n_rows) = (range.start, range.len());
         let row = |row_idx: usize| {
             let item = &input.items[start + row_idx];
@@ -136,8 +175,9 @@ impl Task for FetchTask {
         };
         // By row: one that panics leaves its own out.
         let mut stamps = vec![Stamp::NONE; if self.keeps_stamps { n_rows } else { 0 }];
-        let mapped = map_rows(n_rows, "reading this", &self.types, &*self.alloc, |row_idx, out| {
+        let mapped = map_rows(n_rows, "reading this", &self.types, &*self.alloc, at, |row_idx, out| {
             let (pos, item, id) = row(row_idx);
+            self.me.shared.killer.listed(pos, pos.index + self.offset, item);
             out.text(0, id);
             out.text(1, &item.uri);
             let fetched = self.fetch.fetch(pos.index + self.offset, item, out);
@@ -181,5 +221,9 @@ impl Task for FetchTask {
             shared.stats.listed[self.source as usize].store(index, Ordering::Relaxed);
             shared.stats.stopped_early.store(true, Ordering::Relaxed);
         }
+    }
+
+    fn describe(&self, input: &Items, row_idx: usize) -> Described {
+        input.items.get(row_idx).map_or_else(|| Described::new("reading"), |item| describe(&self.me, "reading", item))
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use super::stall::{Stall, Stalls};
 use crate::worker::WorkerStats;
 
 /// What one node has done so far. Each is written by the node's own stage and read by anyone.
@@ -89,10 +90,12 @@ pub struct RunStats {
     pub(super) starts: Vec<u64>,
     /// Whether sources were asked to stop before their end.
     pub(super) stopped_early: AtomicBool,
+    /// Nodes that did not come on for a while.
+    pub(super) stalls: Arc<Stalls>,
 }
 
 impl RunStats {
-    pub(super) fn new(n_nodes: usize, starts: Vec<u64>, workers: Vec<Arc<WorkerStats>>) -> Self {
+    pub(super) fn new(n_nodes: usize, starts: Vec<u64>, workers: Vec<Arc<WorkerStats>>, stalls: Arc<Stalls>) -> Self {
         RunStats {
             start: Instant::now(),
             nodes: (0..n_nodes).map(|_| Arc::default()).collect(),
@@ -103,6 +106,7 @@ impl RunStats {
             committed: AtomicU64::new(starts.iter().sum()),
             starts,
             stopped_early: AtomicBool::new(false),
+            stalls,
         }
     }
 
@@ -112,6 +116,16 @@ impl RunStats {
             .iter()
             .map(|total| total.load(Ordering::Relaxed))
             .try_fold(0u64, |sum, total| (total != u64::MAX).then(|| sum.saturating_add(total)))
+    }
+
+    /// Nodes that did not come on for a while, in the order in which that was noticed.
+    pub fn stalls(&self) -> Vec<Stall> {
+        self.stalls.all()
+    }
+
+    /// How long node `node_idx` has made no progress with what it holds, once that counts as a stall; else zero.
+    pub fn stalled(&self, node_idx: usize) -> Duration {
+        self.stalls.quiet(node_idx)
     }
 
     /// Rows that source number `source` will list, if that is known.

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use super::medians::Medians;
-use super::{Conduct, Done, Job, JobError};
+use super::{Conduct, Done, Job, JobError, JobId};
 use crate::data::Tensor;
 use crate::node::{Fault, ModelError, Span};
 
@@ -191,6 +191,14 @@ impl Dispatch {
     /// Whether model `model` is loaded somewhere.
     pub(super) fn is_ready(&self, model: usize) -> bool {
         self.workers.iter().any(|worker| worker.depth(model).is_some())
+    }
+
+    /// The worker that computes a job now: not one in which it waits behind another.
+    pub(super) fn worker_of(&self, model: usize, id: JobId) -> Option<usize> {
+        self.workers.iter().position(|worker| {
+            let computed = worker.in_flight.values().filter(|in_flight| in_flight.head_since.is_some());
+            computed.into_iter().any(|in_flight| (in_flight.model, in_flight.job.id) == (model, id))
+        })
     }
 
     /// Jobs of `model` that are worth having submitted, given which workers there are.

@@ -1,5 +1,7 @@
 //! The seam between the runtime and whatever computes.
 
+use std::sync::Arc;
+
 use crossbeam_channel::Receiver;
 
 use super::frame::Cap;
@@ -88,6 +90,13 @@ impl Done {
     }
 }
 
+/// Knows who computes a job.
+pub trait AtWork: Send + Sync {
+    /// The one who computes the job now, by its place among those that the executor was started with; `None` while the
+    /// job waits.
+    fn worker_of(&self, id: JobId) -> Option<usize>;
+}
+
 /// Computes jobs, several at once, finishing them in any order.
 ///
 /// Each job that was submitted comes out of [`Executor::completions`] exactly once, cancelled ones too. That is a
@@ -107,6 +116,11 @@ pub trait Executor: Send {
 
     /// Finished jobs, in the order in which they finish. Disconnected when no job will ever be finished again.
     fn completions(&self) -> &Receiver<Done>;
+
+    /// Who computes which job, for those who want to know while it runs.
+    fn at_work(&self) -> Option<Arc<dyn AtWork>> {
+        None
+    }
 
     /// Why no job will be finished any more, once the completions are disconnected.
     fn fault(&self) -> Option<Fault> {

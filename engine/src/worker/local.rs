@@ -9,7 +9,7 @@ use rayon::ThreadPool;
 
 use super::gate::Gate;
 use super::lane::Lane;
-use super::{Done, Executor, Job, JobError};
+use super::{AtWork, Done, Executor, Job, JobError, JobId};
 use crate::data::{Alloc, HeapPool};
 use crate::node::{Fault, LoadModel};
 
@@ -22,6 +22,7 @@ pub struct Local {
     submitted: u64,
     capacity: usize,
     alloc: HeapPool,
+    computed: Arc<Computed>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -44,6 +45,7 @@ impl Local {
         let (loaded_sender, loaded) = unbounded();
         let cancelled_before = Arc::new(AtomicU64::new(0));
         let gate = Gate::default();
+        let computed = Arc::new(Computed((0..instances).map(|_| AtomicU64::new(NO_JOB)).collect()));
         let threads = (0..instances).map(|number| {
             let instance = Instance {
                 jobs: job_receiver.clone(),
@@ -51,6 +53,8 @@ impl Local {
                 cancelled_before: cancelled_before.clone(),
                 gate: gate.clone(),
                 pool: pool.clone(),
+                computed: computed.clone(),
+                number,
             };
             let (model, loaded) = (model.clone(), loaded_sender.clone());
             std::thread::Builder::new()
@@ -65,7 +69,7 @@ impl Local {
             capacity += depth?;
         }
         let alloc = HeapPool::new();
-        Ok(Local { jobs: Some(jobs), done, cancelled_before, submitted: 0, capacity, alloc, threads })
+        Ok(Local { jobs: Some(jobs), done, cancelled_before, submitted: 0, capacity, alloc, computed, threads })
     }
 }
 
@@ -89,6 +93,10 @@ impl Executor for Local {
         &self.done
     }
 
+    fn at_work(&self) -> Option<Arc<dyn AtWork>> {
+        Some(self.computed.clone())
+    }
+
     fn cancel(&mut self) {
         self.cancelled_before.store(self.submitted, Ordering::Release);
     }
@@ -105,12 +113,26 @@ impl Drop for Local {
     }
 }
 
+const NO_JOB: u64 = u64::MAX;
+
+/// The job that each instance took last.
+struct Computed(Vec<AtomicU64>);
+
+impl AtWork for Computed {
+    fn worker_of(&self, id: JobId) -> Option<usize> {
+        self.0.iter().position(|job| job.load(Ordering::Relaxed) == id.0)
+    }
+}
+
 struct Instance {
     jobs: Receiver<(u64, Job)>,
     done: Sender<Done>,
     cancelled_before: Arc<AtomicU64>,
     gate: Gate,
     pool: Arc<ThreadPool>,
+    computed: Arc<Computed>,
+    /// Its own number.
+    number: usize,
 }
 
 impl Instance {
@@ -135,6 +157,7 @@ impl Instance {
         loop {
             let (number, job) = self.jobs.recv().ok()?;
             if number >= self.cancelled_before.load(Ordering::Acquire) {
+                self.computed.0[self.number].store(job.id.0, Ordering::Relaxed);
                 return Some(job);
             }
             self.done.send(Done::failed(job.id, JobError::Cancelled)).ok()?;

@@ -27,8 +27,9 @@ mod stats;
 
 pub use arena::Arena;
 pub(crate) use execute::panic_text;
-pub use executor::{Conduct, Done, Executor, Job, JobError, JobId};
+pub use executor::{AtWork, Conduct, Done, Executor, Job, JobError, JobId};
 pub use fleet::{Fleet, FleetSpec, ModelSpec, WorkerSpec};
 pub use local::Local;
+pub use process::exit_text;
 pub use remote::Remote;
 pub use stats::{WorkerState, WorkerStats};

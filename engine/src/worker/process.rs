@@ -107,7 +107,7 @@ impl Process {
         // What it has started goes with it; a process that is left keeps the group's number from being another's.
         self.kill();
         self.group = None;
-        let how = status.map_or("ended".to_owned(), describe);
+        let how = status.map_or("ended".to_owned(), exit_text);
         // Either way what is there is taken.
         let _ = self.output_ended.recv_timeout(LAST_WORDS_PATIENCE);
         let lines = self.output.lock().unwrap_or_else(PoisonError::into_inner);
@@ -152,7 +152,8 @@ fn keep_lines(reader: PipeReader, output: &Mutex<VecDeque<String>>, worker: &str
     }
 }
 
-fn describe(status: ExitStatus) -> String {
+/// How a process ended, as the rest of a sentence: `died of signal 9 (kill)`.
+pub fn exit_text(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exited with code {code}"),
         (None, Some(signal)) => format!("died of signal {signal}{}", signal_name(signal)),

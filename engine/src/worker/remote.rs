@@ -6,7 +6,7 @@ use crossbeam_channel::Receiver;
 
 use super::arena::Arena;
 use super::fleet::Shared;
-use super::{Done, Executor, Job};
+use super::{AtWork, Done, Executor, Job, JobId};
 use crate::data::{Alloc, Tensor};
 use crate::node::Fault;
 
@@ -61,12 +61,28 @@ impl Executor for Remote {
         &self.done
     }
 
+    fn at_work(&self) -> Option<Arc<dyn AtWork>> {
+        Some(Arc::new(OfFleet { shared: self.shared.clone(), model: self.model }))
+    }
+
     fn fault(&self) -> Option<Fault> {
         self.shared.lock().fault(self.model)
     }
 
     fn cancel(&mut self) {
         self.shared.change(|state, _| state.dispatch.cancel(self.model));
+    }
+}
+
+/// Asks the fleet.
+struct OfFleet {
+    shared: Arc<Shared>,
+    model: usize,
+}
+
+impl AtWork for OfFleet {
+    fn worker_of(&self, id: JobId) -> Option<usize> {
+        self.shared.lock().dispatch.worker_of(self.model, id)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::node::{
-    BuildCx, Cancel, Fault, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage, normalised,
+    BuildCx, Cancel, Counting, Fault, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage, normalised,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -103,7 +103,7 @@ impl NodeKind for Files {
         Ok(Stage::Source(SourceStage {
             list: Box::new(list),
             fetch: Arc::new(ReadFile { base: base.clone(), max_bytes }),
-            count: Some(Box::new(move |cancel| count(&base, globs, cancel))),
+            count: Some(Box::new(move |counting| count(&base, globs, counting))),
         }))
     }
 
@@ -155,13 +155,14 @@ impl List for Listing {
 }
 
 /// Walks without keeping anything.
-fn count(base: &Path, globs: Arc<[Glob]>, cancel: &Cancel) -> Option<u64> {
-    let mut walk = Walk::new(base, globs, cancel.clone());
+fn count(base: &Path, globs: Arc<[Glob]>, counting: &Counting) -> Option<u64> {
+    let mut walk = Walk::new(base, globs, counting.cancel.clone());
     let mut n_items = 0;
     while walk.next_item().is_some() {
         n_items += 1;
+        counting.came_to(n_items);
     }
-    (!cancel.is_draining()).then_some(n_items)
+    (!counting.cancel.is_draining()).then_some(n_items)
 }
 
 /// The files that are looked at for a hint.
@@ -335,7 +336,7 @@ mod tests {
         source.list.seek(11).unwrap();
         source.list.next_items(1, &mut items).unwrap();
         assert!(items.is_empty());
-        assert_eq!(source.count.unwrap()(&Cancel::new()), Some(10));
+        assert_eq!(source.count.unwrap()(&Counting::new(Cancel::new())), Some(10));
     }
 
     #[test]

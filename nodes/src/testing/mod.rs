@@ -3,6 +3,7 @@
 //! What they do depends only on their options and on a row's index, so a test can tell beforehand what must come out.
 
 mod conformance;
+mod decode;
 mod delay;
 mod fault;
 mod model;
@@ -16,6 +17,7 @@ mod source;
 mod spin;
 mod standin;
 mod tensor;
+mod wait;
 
 use engine::node::Registry;
 
@@ -25,6 +27,7 @@ pub use rows::{chosen, hash};
 pub fn testing_registry() -> Registry {
     crate::registry()
         .with::<source::SlowSource>()
+        .with::<decode::DecodeFault>()
         .with::<delay::Delay>()
         .with::<fault::FaultAfter>()
         .with::<panic::Panic>()
@@ -74,7 +77,7 @@ mod tests {
 
     #[test]
     fn the_kinds_have_names_of_their_own_and_parse() {
-        assert_eq!(testing_registry().iter().count(), crate::registry().iter().count() + 11);
+        assert_eq!(testing_registry().iter().count(), crate::registry().iter().count() + 12);
     }
 
     #[test]

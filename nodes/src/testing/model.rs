@@ -109,6 +109,7 @@ impl TestModel {
 
 impl NodeKind for TestModel {
     const NAME: &'static str = "infer.test";
+    const INCIDENTAL: &'static [&'static str] = &["batch", "micros", "device"];
     const EXAMPLE: &'static str = "sums: {kind: infer.test, with: {n: 4, micros: 500}}";
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
@@ -152,7 +153,7 @@ impl LoadModel for Loader {
     fn load(&self) -> Result<Box<dyn Model>, Fault> {
         match self.options.fail {
             Some(Fail::Load) => return Err(Fault::permanent("the model fails to load on purpose")),
-            Some(Fail::LoadCrash) => How::Abort.end("while loading"),
+            Some(Fail::LoadCrash) => How::Abort.end("infer.test", "while loading"),
             _ => {}
         }
         let (options, faults, n_computed) = (self.options.clone(), self.faults.clone(), self.n_computed.clone());

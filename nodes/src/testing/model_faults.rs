@@ -37,16 +37,23 @@ pub(super) enum How {
     Segfault,
     /// With exit code 0, as if all were well.
     Exit,
+    /// By a stack that is too deep.
+    Overflow,
 }
 
 impl How {
     /// Ends this process. What it says on stderr is for whoever captures that.
-    pub(super) fn end(self, why: &str) -> ! {
+    pub(super) fn end(self, kind: &str, why: &str) -> ! {
         // Nobody may be listening any more, and then nothing is lost.
-        let _ = writeln!(std::io::stderr(), "infer.test ends its process on purpose: {why}");
+        let _ = writeln!(std::io::stderr(), "{kind} ends its process on purpose: {why}");
         match self {
             How::Abort => std::process::abort(),
             How::Exit => std::process::exit(0),
+            How::Overflow => {
+                std::hint::black_box(deep(1));
+                // No stack is without an end.
+                std::process::abort()
+            }
             // Rust's own handler looks for overflowing stacks and swallows the first such signal.
             How::Segfault => loop {
                 let _ = kill_process(getpid(), Signal::SEGV);
@@ -54,6 +61,13 @@ impl How {
             },
         }
     }
+}
+
+/// Calls itself for ever, with something left to do each time.
+#[expect(unconditional_recursion, reason = "that is what it is for")]
+fn deep(depth: u64) -> u64 {
+    let here = std::hint::black_box([depth; 64]);
+    deep(here[7] + 1) + here[9]
 }
 
 /// Rows on which something happens.
@@ -92,7 +106,7 @@ impl ModelFaults {
         if let Some(crash) = &self.crash
             && let Some(row) = self.due(&crash.rows, crash.once.as_deref(), input)
         {
-            crash.how.end(&format!("row {row}"));
+            crash.how.end("infer.test", &format!("row {row}"));
         }
         if let Some(hang) = &self.hang
             && self.due(&hang.rows, hang.once.as_deref(), input).is_some()

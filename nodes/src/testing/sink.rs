@@ -10,6 +10,7 @@ use engine::node::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::wait::wait_for;
 use crate::sink::jsonl::{Jsonl, JsonlSink};
 
 /// Writes as `sink.jsonl` does, and waits with each row.
@@ -25,6 +26,8 @@ pub struct SlowSink {
     micros: u64,
     /// Rows that are written before it fails.
     fault_after: Option<u64>,
+    /// It writes nothing before this file exists, in the pipeline's folder.
+    until: Option<PathBuf>,
 }
 
 impl SlowSink {
@@ -43,7 +46,8 @@ impl NodeKind for SlowSink {
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let inner = Box::new(self.jsonl().writer(cx)?);
-        Ok(Stage::Sink(Box::new(Slow { inner, options: self.clone(), n_rows: 0 })))
+        let options = SlowSink { until: self.until.as_ref().map(|path| cx.base.join(path)), ..self.clone() };
+        Ok(Stage::Sink(Box::new(Slow { inner, options, n_rows: 0 })))
     }
 
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
@@ -63,6 +67,7 @@ struct Slow {
 
 impl Sink for Slow {
     fn write(&mut self, batch: &Batch) -> Result<(), Fault> {
+        wait_for(self.options.until.as_deref());
         self.n_rows += batch.n_rows() as u64;
         if self.options.fault_after.is_some_and(|after| self.n_rows > after) {
             return Err(Fault::transient("the sink fails on purpose"));

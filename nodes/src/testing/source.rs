@@ -1,5 +1,6 @@
 //! `source.test_slow`: a listing and a store that take a while.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,11 +11,12 @@ use engine::node::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::wait::wait_for;
 use crate::source::columns::bytes_source;
 use crate::source::synthetic::{Numbers, Zeros};
 
 /// Rows as those of `source.synthetic`, which take a while to be listed and fetched.
-#[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SlowSource {
     /// How many.
@@ -28,6 +30,10 @@ pub struct SlowSource {
     /// How long it takes to fetch one, in microseconds.
     #[serde(default)]
     fetch_micros: u64,
+    /// The listing ends only when this file exists, in the pipeline's folder.
+    list_until: Option<PathBuf>,
+    /// The last row is fetched only when this file exists, in the pipeline's folder.
+    fetch_until: Option<PathBuf>,
 }
 
 impl NodeKind for SlowSource {
@@ -38,14 +44,21 @@ impl NodeKind for SlowSource {
         Ok(bytes_source(format!("{} slow rows", self.count)))
     }
 
-    fn build(&self, _cx: &BuildCx<'_>) -> Result<Stage, Fault> {
+    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let n_items = self.count;
+        let here = |path: &Option<PathBuf>| path.as_ref().map(|path| cx.base.join(path));
         let numbers = Numbers { next: 0, end: n_items };
         Ok(Stage::Source(SourceStage {
-            list: Box::new(SlowList { numbers, wait: Duration::from_micros(self.micros) }),
+            list: Box::new(SlowList {
+                numbers,
+                wait: Duration::from_micros(self.micros),
+                until: here(&self.list_until),
+            }),
             fetch: Arc::new(SlowFetch {
                 zeros: Zeros::new(self.bytes),
                 wait: Duration::from_micros(self.fetch_micros),
+                last: n_items.saturating_sub(1),
+                until: here(&self.fetch_until),
             }),
             count: Some(Box::new(move |_| Some(n_items))),
         }))
@@ -55,6 +68,7 @@ impl NodeKind for SlowSource {
 struct SlowList {
     numbers: Numbers,
     wait: Duration,
+    until: Option<PathBuf>,
 }
 
 impl List for SlowList {
@@ -62,7 +76,12 @@ impl List for SlowList {
     fn next_items(&mut self, max: usize, items: &mut Vec<Item>) -> Result<(), Fault> {
         let max = if self.wait.is_zero() { max } else { max.min(1) };
         std::thread::sleep(self.wait);
-        self.numbers.next_items(max, items)
+        let n_before = items.len();
+        self.numbers.next_items(max, items)?;
+        if items.len() == n_before {
+            wait_for(self.until.as_deref());
+        }
+        Ok(())
     }
 
     fn seek(&mut self, index: u64) -> Result<(), Fault> {
@@ -77,12 +96,17 @@ impl List for SlowList {
 struct SlowFetch {
     zeros: Zeros,
     wait: Duration,
+    last: u64,
+    until: Option<PathBuf>,
 }
 
 impl Fetch for SlowFetch {
     fn fetch(&self, index: u64, item: &Item, out: &mut RowMut<'_>) -> Result<Stamp, Reject> {
         if !self.wait.is_zero() {
             std::thread::sleep(self.wait);
+        }
+        if index == self.last {
+            wait_for(self.until.as_deref());
         }
         self.zeros.fetch(index, item, out)
     }

@@ -1,0 +1,75 @@
+//! Small files to be read, some of which cannot be.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use image::{ImageFormat, Rgb, RgbImage};
+
+use crate::dice::Dice;
+
+/// A file of the input.
+pub struct InputFile {
+    /// Relative to the pipeline file.
+    pub path: String,
+    pub content: Content,
+}
+
+/// What is in it.
+#[derive(Clone, Copy)]
+pub enum Content {
+    /// A picture like no other of the case.
+    Picture(u32),
+    /// The first bytes of one.
+    Truncated(u32),
+    /// No picture.
+    Garbage,
+    Empty,
+    /// A link to a file that is not there.
+    Dangling,
+    /// A folder with the name of a picture.
+    Folder,
+}
+
+impl InputFile {
+    /// Draws `n_files` files below `folder`, in the order in which they are listed.
+    pub fn draw(dice: &mut Dice, folder: &str, n_files: u64) -> Vec<InputFile> {
+        let content = |dice: &mut Dice, number| match dice.between(0, 29) {
+            0 => Content::Garbage,
+            1 => Content::Empty,
+            2 => Content::Dangling,
+            3 => Content::Folder,
+            4 => Content::Truncated(number),
+            _ => Content::Picture(number),
+        };
+        let file = |number| {
+            let path = format!("{folder}/{:02}/{number:04}.png", number / 50);
+            InputFile { path, content: content(dice, number) }
+        };
+        (0..n_files as u32).map(file).collect()
+    }
+
+    /// Makes the file.
+    pub fn write(&self, base: &Path) {
+        let path = base.join(&self.path);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+        match self.content {
+            Content::Picture(number) => fs::write(path, png(number)).expect("a file"),
+            Content::Truncated(number) => {
+                let bytes = png(number);
+                fs::write(path, &bytes[..bytes.len() / 2]).expect("a file");
+            }
+            Content::Garbage => fs::write(path, "this is no picture").expect("a file"),
+            Content::Empty => fs::write(path, "").expect("a file"),
+            Content::Dangling => symlink("nowhere", path).expect("a link"),
+            Content::Folder => fs::create_dir(path).expect("a folder"),
+        }
+    }
+}
+
+fn png(number: u32) -> Vec<u8> {
+    let picture = RgbImage::from_fn(8, 6, |x, y| Rgb([number as u8, (number >> 8) as u8 + x as u8, y as u8]));
+    let mut bytes = std::io::Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, ImageFormat::Png).expect("a picture");
+    bytes.into_inner()
+}
