@@ -118,9 +118,14 @@ impl Run {
         let Pipeline { document, graph } =
             Pipeline::load(&self.pipeline.file, &self.pipeline.vars, self.options(), cx.registry)?;
         let graph = Arc::new(graph);
-        match shards::chosen(&document.run)? {
-            None => self.part(cx, &document, &graph, None),
-            Some(shards) => Series::new(&shards)?.run(|shard| self.part(cx, &document, &graph, Some(shard))),
+        let shards = shards::chosen(&document.run)?;
+        let committed = Committed::default();
+        // Once for all shards: a wish to stop may come between two of them.
+        let interrupts = Interrupts::watch(Terms::of(&document), &cx.above, &committed)?;
+        let part = |shard| self.part(cx, &document, &graph, shard, &interrupts, &committed);
+        match shards {
+            None => part(None),
+            Some(shards) => Series::new(&shards)?.run(|shard| part(Some(shard))),
         }
     }
 
@@ -131,9 +136,10 @@ impl Run {
         document: &Document,
         graph: &Arc<Graph>,
         shard: Option<Shard>,
+        interrupts: &Interrupts,
+        committed: &Committed,
     ) -> Result<u8, Failure> {
         let telling = Telling::of(document, self, shard);
-        let terms = Terms::of(document);
         let inventory = Inventory::read_for(graph);
         let plan = Plan::make(graph.clone(), &inventory)?;
         if let (Some(shard), false) = (shard, telling.quiet) {
@@ -163,8 +169,7 @@ impl Run {
             output::tell(&format!("{}: figures for Prometheus at http://{}/metrics\n", graph.name, metrics.address()));
         }
         let cancel = Cancel::new();
-        let committed = Committed::default();
-        let interrupts = Interrupts::watch(terms, &cancel, &cx.above, &committed)?;
+        interrupts.run_begins(&cancel);
         let memory_killer = MemoryKiller::watch();
         let setup = Setup {
             build: crate::BUILD.to_owned(),
@@ -174,7 +179,7 @@ impl Run {
             try_row: Some(trial::of(&self.pipeline)),
             on_stall: Some(stalls::tell(&graph.name, &cx.above)),
         };
-        let mut report = self.execute(cx, plan, cancel, &setup, journal, &committed, &telling, metrics);
+        let mut report = self.execute(cx, plan, cancel, &setup, journal, committed, &telling, metrics);
         interrupts.run_has_ended();
         let n_kills = memory_killer.n_kills();
         if let Some(fault) = &mut report.fault {

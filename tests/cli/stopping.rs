@@ -64,7 +64,8 @@ fn what_was_done_before_the_grace_was_over_is_not_done_again() {
     ] {
         assert!(done.stderr.contains(part), "{part} in {done:?}");
     }
-    assert_eq!(status(&folder)["rows"], 20);
+    let told = status(&folder);
+    assert_eq!((&told["rows"], &told["state"]), (&20.into(), &"interrupted".into()));
     let done = folder.run(&args);
     assert_eq!(done.code, 0, "{done:?}");
     assert!(done.stderr.contains("p: resuming at 20 "), "{done:?}");

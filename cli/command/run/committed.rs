@@ -15,6 +15,11 @@ impl Committed {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(count));
     }
 
+    /// Nothing tells it any more.
+    pub(super) fn forget(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Rows that are durable, if the run keeps any.
     pub(super) fn rows(&self) -> Option<u64> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|count| count())

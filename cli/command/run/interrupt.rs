@@ -40,6 +40,8 @@ pub(super) struct Interrupts {
 
 enum Event {
     Asked(Asker),
+    /// A run begins; answered when it knows of what was asked before.
+    RunBegins(Cancel, SyncSender<()>),
     /// The run has ended; answered when all that belongs before its summary has been said.
     RunEnded(SyncSender<()>),
     Closed,
@@ -57,19 +59,15 @@ impl Terms {
 }
 
 impl Interrupts {
-    /// Brings the first wish to `cancel`, and sees to it that the process ends in time.
-    pub(super) fn watch(
-        terms: Terms,
-        cancel: &Cancel,
-        above: &AboveBars,
-        committed: &Committed,
-    ) -> Result<Self, Failure> {
+    /// Brings the first wish to the run, and sees to it that the process ends in time. Where no run is under way, a wish
+    /// ends the process.
+    pub(super) fn watch(terms: Terms, above: &AboveBars, committed: &Committed) -> Result<Self, Failure> {
         let failed = |error: io::Error| Failure::fault(format!("cannot listen for signals: {}", reason(&error)));
         let (events, received) = mpsc::channel();
         let mut signals = Signals::new(obeyed()).map_err(failed)?;
         let handle = signals.handle();
         let drain_file = terms.drain_file.clone();
-        let obeying = Obeying { terms, cancel: cancel.clone(), above: above.clone(), committed: committed.clone() };
+        let obeying = Obeying { terms, cancel: Cancel::new(), above: above.clone(), committed: committed.clone() };
         thread::Builder::new().name("interrupts".to_owned()).spawn(move || obeying.run(&received)).map_err(failed)?;
         let heard = events.clone();
         let listen = move || signals.forever().filter_map(asker).all(|by| heard.send(Event::Asked(by)).is_ok());
@@ -78,10 +76,19 @@ impl Interrupts {
         Ok(Interrupts { events, signals: handle, _drain_file: drain_file })
     }
 
-    /// The run has ended: what is still to come is told, and from now on a wish to stop ends the process.
+    /// A run begins, which `cancel` stops.
+    pub(super) fn run_begins(&self, cancel: &Cancel) {
+        self.tell(|answer| Event::RunBegins(cancel.clone(), answer));
+    }
+
+    /// The run has ended: what is still to be said of its stopping is said.
     pub(super) fn run_has_ended(&self) {
+        self.tell(Event::RunEnded);
+    }
+
+    fn tell(&self, event: impl FnOnce(SyncSender<()>) -> Event) {
         let (answer, answered) = mpsc::sync_channel(1);
-        if self.events.send(Event::RunEnded(answer)).is_ok() {
+        if self.events.send(event(answer)).is_ok() {
             // An error says that the other thread has ended: then it has nothing more to tell.
             let _ = answered.recv();
         }
@@ -137,13 +144,14 @@ fn asker(signal: i32) -> Option<Asker> {
 /// The thread that does what is asked.
 struct Obeying {
     terms: Terms,
+    /// Of the run that is under way.
     cancel: Cancel,
     above: AboveBars,
     committed: Committed,
 }
 
 impl Obeying {
-    fn run(self, events: &Receiver<Event>) {
+    fn run(mut self, events: &Receiver<Event>) {
         let mut stopping = Stopping::new(self.terms.grace);
         loop {
             let received = match stopping.wake_at() {
@@ -156,6 +164,14 @@ impl Obeying {
                     if let Some(order) = stopping.ask(by, Instant::now()) {
                         self.follow(order);
                     }
+                }
+                Ok(Event::RunBegins(cancel, sender)) => {
+                    self.cancel = cancel;
+                    self.committed.forget();
+                    if let Some(order) = stopping.begin(Instant::now()) {
+                        self.follow(order);
+                    }
+                    answer = Some(sender);
                 }
                 Ok(Event::RunEnded(sender)) => {
                     stopping.end();

@@ -47,16 +47,18 @@ pub(super) enum Why {
     AskedAgain,
     /// The grace is over.
     Late,
-    /// The run has stopped, but what comes after it has not.
-    AfterTheRun,
+    /// No run is under way: it has not begun, or has ended.
+    Idle,
 }
 
-/// A run and the wishes that it stop.
+/// The runs of a process, one after the other, and the wishes that they stop.
 #[derive(Debug)]
 pub(super) struct Stopping {
     grace: Duration,
+    is_running: bool,
     asked: Option<Asked>,
-    is_over: bool,
+    /// The drain file was there when no run was under way.
+    early: Option<Asker>,
 }
 
 #[derive(Debug)]
@@ -70,26 +72,39 @@ struct Asked {
 }
 
 impl Stopping {
-    /// A run that nobody has asked to stop.
+    /// Before the first run.
     pub(super) fn new(grace: Duration) -> Self {
-        Stopping { grace, asked: None, is_over: false }
+        Stopping { grace, is_running: false, asked: None, early: None }
+    }
+
+    /// A run begins.
+    pub(super) fn begin(&mut self, now: Instant) -> Option<Order> {
+        self.is_running = true;
+        if let (None, Some(by)) = (&self.asked, self.early.take()) {
+            self.asked = Some(Asked::now(by, now));
+        }
+        self.asked.is_some().then_some(Order::Drain)
     }
 
     /// Somebody wishes it to stop.
     pub(super) fn ask(&mut self, by: Asker, now: Instant) -> Option<Order> {
         let Some(asked) = &mut self.asked else {
-            if self.is_over {
-                return (!by.is_drain_file()).then_some(Order::Leave(Why::AfterTheRun));
+            if self.is_running {
+                self.asked = Some(Asked::now(by, now));
+                return Some(Order::Drain);
             }
-            self.asked = Some(Asked { by, first: now, last: now, is_told: false, is_hurried: false });
-            return Some(Order::Drain);
+            if by.is_drain_file() {
+                self.early = Some(by);
+                return None;
+            }
+            return Some(Order::Leave(Why::Idle));
         };
         // A terminal that goes tells the process, and so does its shell: a second hang-up is no second wish.
         if by.is_drain_file() || by == Asker::HangUp || now < asked.last + ECHO {
             return None;
         }
-        if self.is_over {
-            return Some(Order::Leave(Why::AfterTheRun));
+        if !self.is_running {
+            return Some(Order::Leave(Why::Idle));
         }
         if !asked.by.is_drain_file() {
             return Some(Order::Leave(Why::AskedAgain));
@@ -101,7 +116,7 @@ impl Stopping {
 
     /// The run has ended, by itself or because it was asked to.
     pub(super) fn end(&mut self) {
-        self.is_over = true;
+        self.is_running = false;
     }
 
     /// What is to be done now, one thing after the other until there is nothing more.
@@ -109,14 +124,14 @@ impl Stopping {
         let (hurry_at, leave_at) = (self.hurry_at(), self.leave_at());
         let asked = self.asked.as_mut()?;
         if leave_at.is_some_and(|at| at <= now) {
-            return Some(Order::Leave(if self.is_over { Why::AfterTheRun } else { Why::Late }));
+            return Some(Order::Leave(if self.is_running { Why::Late } else { Why::Idle }));
         }
-        if !asked.is_told && (self.is_over || asked.last + ECHO <= now) {
+        if !asked.is_told && (!self.is_running || asked.last + ECHO <= now) {
             asked.is_told = true;
             let late = asked.last.saturating_duration_since(asked.first);
             return Some(Order::Tell(asked.by, self.grace.saturating_sub(late)));
         }
-        if !self.is_over && !asked.is_hurried && hurry_at.is_some_and(|at| at <= now) {
+        if self.is_running && !asked.is_hurried && hurry_at.is_some_and(|at| at <= now) {
             asked.is_hurried = true;
             return Some(Order::Hurry(margin(self.grace)));
         }
@@ -127,7 +142,7 @@ impl Stopping {
     pub(super) fn wake_at(&self) -> Option<Instant> {
         let asked = self.asked.as_ref()?;
         let tell_at = (!asked.is_told).then_some(asked.last + ECHO);
-        let hurry_at = if self.is_over || asked.is_hurried { None } else { self.hurry_at() };
+        let hurry_at = if !self.is_running || asked.is_hurried { None } else { self.hurry_at() };
         [tell_at, hurry_at, self.leave_at()].into_iter().flatten().min()
     }
 
@@ -138,6 +153,12 @@ impl Stopping {
 
     fn leave_at(&self) -> Option<Instant> {
         self.asked.as_ref()?.first.checked_add(self.grace)
+    }
+}
+
+impl Asked {
+    fn now(by: Asker, now: Instant) -> Self {
+        Asked { by, first: now, last: now, is_told: false, is_hurried: false }
     }
 }
 
@@ -160,6 +181,7 @@ mod tests {
     /// Milliseconds at which something happens, and what follows at once.
     fn check(grace: Duration, events: &[(u64, Option<Asker>)], expected: &[(u64, Order)]) {
         let (start, mut stopping, mut found) = (Instant::now(), Stopping::new(grace), Vec::new());
+        assert_eq!(stopping.begin(start), None);
         let mut events = events.iter().peekable();
         loop {
             let now = |millis: u64| start + Duration::from_millis(millis);
@@ -251,19 +273,31 @@ mod tests {
         check(
             TWO,
             &[(0, Some(term)), (1_000, Some(file)), (1_300, None)],
-            &[(0, Order::Drain), (100, Order::Tell(term, TWO)), (2_000, Order::Leave(Why::AfterTheRun))],
+            &[(0, Order::Drain), (100, Order::Tell(term, TWO)), (2_000, Order::Leave(Why::Idle))],
         );
+    }
+
+    #[test]
+    fn a_wish_before_a_run_is_not_lost() {
+        let now = Instant::now();
+        let mut stopping = Stopping::new(TWO);
+        assert_eq!(stopping.ask(Asker::EarlyDrainFile, now), None);
+        assert_eq!((stopping.due(now), stopping.wake_at()), (None, None));
+        assert_eq!(stopping.begin(now), Some(Order::Drain));
+        stopping.end();
+        assert_eq!(stopping.begin(now), Some(Order::Drain), "of several runs the later ones stop too");
+        assert_eq!(Stopping::new(TWO).ask(Asker::Terminate, now), Some(Order::Leave(Why::Idle)));
     }
 
     #[test]
     fn what_comes_after_the_run_may_be_left_too() {
         let int = Asker::Interrupt;
         check(TWO, &[(0, None), (7, Some(Asker::DrainFile))], &[]);
-        check(TWO, &[(0, None), (7, Some(int))], &[(7, Order::Leave(Why::AfterTheRun))]);
+        check(TWO, &[(0, None), (7, Some(int))], &[(7, Order::Leave(Why::Idle))]);
         check(
             TWO,
             &[(0, Some(int)), (10, None), (20, Some(int)), (150, Some(int))],
-            &[(0, Order::Drain), (10, Order::Tell(int, TWO)), (150, Order::Leave(Why::AfterTheRun))],
+            &[(0, Order::Drain), (10, Order::Tell(int, TWO)), (150, Order::Leave(Why::Idle))],
         );
     }
 }

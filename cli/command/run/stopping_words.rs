@@ -44,9 +44,7 @@ pub(super) fn line(order: Order, of: Circumstances<'_>) -> Option<String> {
         Order::Leave(Why::Late) => {
             format!("ended by the grace of {grace} (`--grace` gives more): {}", what_stays(of.safe))
         }
-        Order::Leave(Why::AfterTheRun) => {
-            "aborted after the run's end: what was to be written about it may be missing".to_owned()
-        }
+        Order::Leave(Why::Idle) => "aborted while no rows were under way".to_owned(),
     };
     Some(format!("{}: {text}\n", of.name))
 }

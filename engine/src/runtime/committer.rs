@@ -9,11 +9,14 @@ use super::progress::Woken;
 use super::rejects::Rejected;
 use super::shared::Shared;
 use super::writing::Writing;
-use crate::journal::{Cut, Journal, Moment, SinkCut, SourceCut};
+use crate::journal::{Cut, Journal, Left, Moment, SinkCut, SourceCut, Why};
 use crate::node::{Fault, Role};
 
 /// How often progress is made durable, if the file does not say.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
+
+/// How often it looks whether everything is to stop.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Makes cuts until the stages have ended.
 pub(super) struct Committer {
@@ -47,9 +50,12 @@ impl Committer {
         // Half of what was promised: a sink may take a while to come past the position that it is asked for.
         let every = self.shared.graph.run.commit_every.map_or(COMMIT_EVERY, |every| every.get()) / 2;
         let mut next = Instant::now() + every;
+        let mut has_parted = false;
         loop {
-            let woken = self.shared.progress.wait(next);
-            if woken == Woken::Urgent || woken == Woken::Over || Instant::now() >= next {
+            let woken = self.shared.progress.wait(next.min(Instant::now() + LOOK));
+            // Stages that do not end in time are left behind with the process: what has come through them is kept.
+            let parts = !has_parted && self.shared.cancel.is_aborted() && self.shared.fault().is_none();
+            if woken == Woken::Urgent || woken == Woken::Over || parts || Instant::now() >= next {
                 self.shared.progress.ask();
                 next = Instant::now() + every;
             }
@@ -60,6 +66,19 @@ impl Committer {
             if woken == Woken::Over {
                 return self;
             }
+            if parts {
+                has_parted = true;
+                self.part();
+            }
+        }
+    }
+
+    /// Notes that the process will end, and why: later it may not come to that. Cuts may still follow.
+    fn part(&mut self) {
+        let left = Left { at: Moment::now(), why: Why::Interrupted, message: None };
+        if let Some(Err(fault)) = self.journal.as_mut().map(|journal| journal.left(left)) {
+            // What is durable is noted already; this only tells people.
+            tracing::debug!(%fault, "the journal does not say how the run ended");
         }
     }
 
