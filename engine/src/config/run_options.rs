@@ -83,7 +83,7 @@ pub enum Journaling {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OnChange {
-    /// They stay as they were made, and the end of the run says how many there are.
+    /// They stay as they were made, and the run says which they are.
     #[default]
     Keep,
     /// The run goes back to before the first of them, and on from there.
