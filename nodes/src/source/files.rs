@@ -336,7 +336,7 @@ mod tests {
         source.list.seek(11).unwrap();
         source.list.next_items(1, &mut items).unwrap();
         assert!(items.is_empty());
-        assert_eq!(source.count.unwrap()(&Counting::new(Cancel::new())), Some(10));
+        assert_eq!(source.count.unwrap()(&Counting::default()), Some(10));
     }
 
     #[test]

@@ -203,7 +203,7 @@ mod tests {
         source.list.seek(12).unwrap();
         source.list.next_items(5, &mut items).unwrap();
         assert_eq!(items.len(), 2);
-        assert_eq!(source.count.unwrap()(&engine::node::Counting::new(engine::node::Cancel::new())), Some(10));
+        assert_eq!(source.count.unwrap()(&engine::node::Counting::default()), Some(10));
     }
 
     #[test]

@@ -180,7 +180,7 @@ mod tests {
         let parts = [
             part(folder, "0", "\"u\n1\",v\n", 0, &[0, 0]),
             part(folder, "1", "\"u\n1\",v\na,\"1\n2\"\nx,3\n", 2, &[16, 20]),
-            part(folder, "2", "\"u\n1\",v\nb,\"\"\"\"\n", 1, &[17]),
+            part(folder, "2", "\"u\n1\",v\nb,\"\"\"\"\n", 1, &[15]),
         ];
         assert_eq!(joined(folder, &parts, Header::First).unwrap(), "\"u\n1\",v\na,\"1\n2\"\nb,\"\"\"\"\nx,3\n");
         let parts = [part(folder, "0", "u\n", 0, &[]), part(folder, "1", "v\n", 0, &[])];
