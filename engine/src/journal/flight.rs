@@ -189,11 +189,7 @@ mod tests {
             fs::write(&path, &torn).unwrap();
             let read = Flight::read(&path);
             // Only the line's end says nothing about the row.
-            assert_eq!(
-                read.contains(&row("pixels", 0, 10)),
-                at == start + LINE - 1,
-                "{at}"
-            );
+            assert_eq!(read.contains(&row("pixels", 0, 10)), at == start + LINE - 1, "{at}");
             assert!(read.contains(&row("pixels", 0, 11)));
         }
         for n_bytes in 0..whole.len() {
