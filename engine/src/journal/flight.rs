@@ -229,6 +229,10 @@ mod tests {
         history.sessions.push(session(&[c, a.clone()]));
         assert_eq!(suspects(&history, &[]), BTreeSet::from([a.clone()]));
         history.sessions.push(session(&[]));
-        assert_eq!(suspects(&history, &[b.clone()]), BTreeSet::from([a, b]), "deaths need not follow each other");
+        assert_eq!(
+            suspects(&history, std::slice::from_ref(&b)),
+            BTreeSet::from([a, b]),
+            "deaths need not follow each other"
+        );
     }
 }

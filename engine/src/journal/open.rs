@@ -25,7 +25,7 @@ pub enum Start {
 /// What is found when a run is started.
 pub enum Opened {
     /// All of it is done.
-    Finished(Finished),
+    Finished(Box<Finished>),
     /// There is something to do.
     Ready(Box<Journal>),
 }
@@ -113,7 +113,7 @@ impl Journal {
             let wanted = graph.run.limit.unwrap_or(u64::MAX);
             let limit = found.sessions.last().and_then(|session| session.limit).unwrap_or(u64::MAX);
             if !sealed.limited || wanted <= limit {
-                return Ok(Opened::Finished(Finished { sealed: sealed.clone(), at: done.at }));
+                return Ok(Opened::Finished(Box::new(Finished { sealed: sealed.clone(), at: done.at })));
             }
             reopen(graph, sealed)?;
         }

@@ -18,7 +18,9 @@ const REMOTE: [&str; 14] = [
 
 /// What is known about work on `path` by `thread` that does not come back, as parts of a sentence.
 pub(super) fn hint(path: Option<&Path>, thread: Pid) -> Option<String> {
-    let mount = path.and_then(|path| remote_mount(path, &fs::read("/proc/self/mountinfo").ok()?));
+    // Made absolute by its letters alone, too.
+    let path = path.and_then(|path| std::path::absolute(path).ok());
+    let mount = path.and_then(|path| remote_mount(&path, &fs::read("/proc/self/mountinfo").ok()?));
     let parts = [mount, in_kernel(thread)];
     let parts: Vec<_> = parts.into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))

@@ -167,7 +167,8 @@ impl<T: Task> Parallel<T> {
         let mut is_stopped = false;
         loop {
             self.me.shared.check()?;
-            if !is_stopped && !(state.ended && state.current.is_none()) && self.task.is_stopped() {
+            let has_more = !state.ended || state.current.is_some();
+            if !is_stopped && has_more && self.task.is_stopped() {
                 is_stopped = true;
                 state.ended = true;
                 state.current = None;

@@ -111,11 +111,8 @@ pub fn merge(graph: &Graph, of: u32) -> Result<Merge, Fault> {
     if !missing.is_empty() {
         return Ok(Merge::Missing(missing));
     }
-    let mut outputs = Vec::new();
-    for node_idx in graph.sinks() {
-        outputs.push(output(graph, node_idx, &shards).map_err(|fault| fault.in_node(&graph.nodes[node_idx].name))?);
-    }
-    let rejects = rejects(graph, &shards)?;
+    let joined = join_all(graph, &shards);
+    let (outputs, rejects) = joined.inspect_err(|_| discard(graph))?;
     let files: Vec<_> = outputs.iter().map(|output| output.sealed.clone()).chain(rejects.clone()).collect();
     publish(&graph.base, &files)?;
     if rejects.is_none() {
@@ -124,6 +121,24 @@ pub fn merge(graph: &Graph, of: u32) -> Result<Merge, Fault> {
     let note = Note { key, at: Moment::now(), outputs, rejects };
     note.write(&note_path)?;
     Ok(Merge::Done(Merged { was_done: false, ..note.into_merged() }))
+}
+
+/// Joins all outputs and the rejects, under temporary names.
+fn join_all(graph: &Graph, shards: &[Finished]) -> Result<(Vec<Joined>, Option<Sealed>), Fault> {
+    let mut outputs = Vec::new();
+    for node_idx in graph.sinks() {
+        outputs.push(output(graph, node_idx, shards).map_err(|fault| fault.in_node(&graph.nodes[node_idx].name))?);
+    }
+    Ok((outputs, rejects(graph, shards)?))
+}
+
+/// Takes away what was joined, where not all could be.
+fn discard(graph: &Graph) {
+    let written = graph.sinks().flat_map(|node_idx| graph.nodes[node_idx].node.writes(&graph.base));
+    for path in written.chain([graph.reject_path()]) {
+        // What stays is overwritten by the next.
+        let _ = fs::remove_file(crate::durable::partial_path(&path));
+    }
 }
 
 /// The lock of the undivided run, which writes the same outputs.
