@@ -3,12 +3,14 @@
     cargo build --release --features testing
     python3 benches/resume.py
 
-A pipeline of 1,000,000 rows, committed once a second as is usual, is killed at nine places from a fifth to nine tenths of it
+A pipeline of 1,000,000 rows, committed once a second as is usual, is killed at nine places between a fifth and nine tenths of it
 and started again. Then one that reads 20,000 files is killed when 99 % are done and started again. All outputs are
 compared with that of a run that was left alone.
 """
 
 import json
+import random
+import shutil
 import subprocess
 import sys
 import time
@@ -18,7 +20,7 @@ from measure import PROGRAM, node, say_where, scratch
 
 ROWS = 1_000_000
 FILES = 20_000
-SHARES = [0.20, 0.29, 0.38, 0.47, 0.55, 0.64, 0.73, 0.81, 0.90]
+SHARES = [0.18, 0.26, 0.34, 0.42, 0.50, 0.58, 0.66, 0.74, 0.82]
 
 NODES = """
   rows: {source}
@@ -54,11 +56,10 @@ def committed(folder):
     return [record["cut"]["sources"][0]["done"] for record in records if "cut" in record]
 
 
-def kill_at(folder, rows):
-    """Starts anew and kills when so many rows have left the last cut behind; the last cut, and the most that one added."""
-    process = start(folder, "--fresh")
-    # Before it has begun the journal may be that of the run before.
-    time.sleep(0.2)
+def kill_at(folder, rows, wait):
+    """Starts anew and kills so many seconds after so many rows are in a cut; the last cut, and the most that one added."""
+    shutil.rmtree(folder / ".flowgpu")
+    process = start(folder)
     while True:
         done = committed(folder)
         if done and done[-1] >= rows:
@@ -66,6 +67,7 @@ def kill_at(folder, rows):
         if process.poll() is not None:
             sys.exit("it was done before it could be killed")
         time.sleep(0.001)
+    time.sleep(wait)
     process.kill()
     process.wait()
     done = committed(folder)
@@ -82,14 +84,16 @@ def kills(folder):
     write(folder, f"{{kind: source.synthetic, with: {{rows: {{count: {ROWS}}}}}}}", 10, "1s")
     seconds, _ = finish(folder, "--fresh")
     expected = (folder / "rows.jsonl").read_bytes()
+    dice = random.Random(1)
     print(f"{ROWS:,} rows, {seconds:.1f} s when left alone, committed every second")
     for share in SHARES:
-        cut, group = kill_at(folder, ROWS * share)
+        # A cut follows another after half a second: anywhere between two.
+        cut, group = kill_at(folder, ROWS * share, dice.uniform(0, 0.5))
         seconds, report = finish(folder)
         check(folder, expected)
         done = node(report, "rows")["rows_out"]
         print(
-            f"  killed at {share:.0%}: goes on at {report['resumed_at']:,} (last cut {cut:,}), {report['redone']:,} rows in the output were "
+            f"  killed from {share:.0%} on: goes on at {report['resumed_at']:,} (last cut {cut:,}), {report['redone']:,} rows in the output were "
             f"done again, {done:,} of {ROWS - cut:,} listed; the largest group had {group:,}; {seconds:.1f} s",
             flush=True,
         )
@@ -102,7 +106,7 @@ def files(folder):
     write(folder, '{kind: source.files, with: {path: "in/*.txt"}}', 500, "100ms")
     seconds, _ = finish(folder, "--fresh")
     expected = (folder / "rows.jsonl").read_bytes()
-    kill_at(folder, FILES * 0.99)
+    kill_at(folder, FILES * 0.99, 0)
     again, report = finish(folder)
     check(folder, expected)
     read = node(report, "rows")["rows_out"]
