@@ -79,3 +79,33 @@ impl History {
         self.cuts.last().map(|(_, _, cut)| cut)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{Fingerprint, Moment, Why};
+
+    #[test]
+    fn a_run_that_is_sealed_stays_so_whatever_keeps_its_outputs_from_their_names() {
+        let at = Moment::now();
+        let begun = Begun {
+            version: 1,
+            at,
+            name: "p".into(),
+            shard: None,
+            sources: vec!["rows".into()],
+            fingerprint: Fingerprint::default(),
+        };
+        let sealed = SealedRun { at, cut: Cut::default(), outputs: vec![], rejects: None, code: 3, limited: false };
+        let left = Left { at, why: Why::Failed, message: Some("no space left on the device".into()) };
+        let of = |records: &[Record]| {
+            let lines = records.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+            History::of(&Lines { lines, ..Lines::default() }).unwrap().unwrap().end
+        };
+        let begun = Record::Begun(begun);
+        assert_eq!(of(&[begun.clone(), Record::Left(left.clone())]), End::Left(left.clone()));
+        let records = [begun, Record::Sealed(sealed.clone()), Record::Left(left), Record::Done(Done { at })];
+        assert_eq!(of(&records[..3]), End::Sealed(sealed.clone()));
+        assert_eq!(of(&records), End::Done(sealed, Done { at }));
+    }
+}

@@ -299,6 +299,16 @@ mod tests {
     }
 
     #[test]
+    fn an_array_that_nothing_was_noted_of_begins_with_its_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut sink = harness(folder.path(), DType::F32).sink().unwrap();
+        sink.resume(&SinkPos::default()).unwrap();
+        let sealed = sink.seal().unwrap();
+        publish(folder.path(), &sealed).unwrap();
+        assert_eq!(fs::read(folder.path().join("out/e.npy")).unwrap(), header(DType::F32, &[2, 3], 0));
+    }
+
+    #[test]
     fn it_needs_tensors_of_one_shape_and_a_file() {
         let ragged = ColumnType::Tensor { dtype: DType::U8, shape: vec![Dim::Any] };
         let fields = vec![Field::new("uri", ColumnType::Text, Role::Uri), Field::new("image", ragged, Role::Result)];
