@@ -253,6 +253,17 @@ mod tests {
     }
 
     #[test]
+    fn what_was_noted_at_a_position_is_known() {
+        let start = RowPos::new(0, 0);
+        let mut ledger = Ledger::new(vec![(vec![0], start), (vec![0], start)], vec![0]);
+        let at = RowPos::new(0, 20);
+        assert!(!ledger.has_noted(0, at));
+        ledger.mark(0, at, at);
+        // The second row of a position, from another branch of a union, must not move what was noted before the first.
+        assert!(ledger.has_noted(0, at) && !ledger.has_noted(1, at));
+    }
+
+    #[test]
     fn a_later_source_counts_when_the_earlier_one_is_complete() {
         // One sink reads both, another one only the first, and lags.
         let start = RowPos::new(0, 0);
