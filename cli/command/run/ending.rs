@@ -53,11 +53,16 @@ fn whereabouts(report: &Report, graph: &Graph, terminal: &Terminal) -> String {
         several => format!("the unfinished outputs are {}", several.join(", ")),
     };
     let again = match report.fault.as_ref().map(|fault| fault.kind) {
-        None | Some(FaultKind::Transient) => format!("; to run again: {}", command_line(env::args_os())),
+        None | Some(FaultKind::Transient) => format!("; to run again: {}", command_line(without_fresh(env::args_os()))),
         Some(FaultKind::Permanent | FaultKind::Bug | FaultKind::Closed) => String::new(),
     };
     let line = format!("{}: {lies}{again}", graph.name);
     format!("{}\n", for_terminal(&line, terminal.charset))
+}
+
+/// The arguments of a run that goes on: `--fresh` would give up what is done.
+fn without_fresh<A: AsRef<OsStr>>(args: impl Iterator<Item = A>) -> impl Iterator<Item = A> {
+    args.filter(|arg| arg.as_ref() != "--fresh")
 }
 
 /// The arguments as one would type them.
@@ -177,5 +182,11 @@ mod tests {
     fn a_command_line_can_be_pasted() {
         let args = ["flowgpu", "run", "a b.yaml", "--set", "path=it's*.jpg", ""];
         assert_eq!(command_line(args.iter()), r"flowgpu run 'a b.yaml' --set 'path=it'\''s*.jpg' ''");
+    }
+
+    #[test]
+    fn to_run_again_is_not_to_begin_anew() {
+        let args = ["flowgpu", "run", "p.yaml", "--fresh", "-q"];
+        assert_eq!(command_line(without_fresh(args.iter())), "flowgpu run p.yaml -q");
     }
 }
