@@ -22,7 +22,7 @@ use crate::pipeline::from_here;
 use crate::progress::AboveBars;
 
 /// How long a message may take: a terminal that is held must not hold the process.
-const PATIENCE: Duration = Duration::from_millis(250);
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// On what terms the run may be asked to stop.
 pub(super) struct Terms {

@@ -151,8 +151,9 @@ impl Stopping {
         self.asked.as_ref()?.first.checked_add(self.grace - margin(self.grace))
     }
 
+    /// A little before the grace is over: whoever gave it kills at its end, and a process takes a moment to go.
     fn leave_at(&self) -> Option<Instant> {
-        self.asked.as_ref()?.first.checked_add(self.grace)
+        self.asked.as_ref()?.first.checked_add(self.grace - margin(self.grace) / 4)
     }
 }
 
@@ -220,7 +221,7 @@ mod tests {
                 (0, Order::Drain),
                 (100, Order::Tell(term, TWO)),
                 (1_500, Order::Hurry(half)),
-                (2_000, Order::Leave(Why::Late)),
+                (1_875, Order::Leave(Why::Late)),
             ],
         );
         let short = Duration::from_millis(400);
@@ -231,7 +232,7 @@ mod tests {
                 (0, Order::Drain),
                 (100, Order::Tell(term, short)),
                 (300, Order::Hurry(short / 4)),
-                (400, Order::Leave(Why::Late)),
+                (375, Order::Leave(Why::Late)),
             ],
         );
         check(Duration::ZERO, &[(5, Some(term))], &[(5, Order::Drain), (5, Order::Leave(Why::Late))]);
@@ -273,7 +274,7 @@ mod tests {
         check(
             TWO,
             &[(0, Some(term)), (1_000, Some(file)), (1_300, None)],
-            &[(0, Order::Drain), (100, Order::Tell(term, TWO)), (2_000, Order::Leave(Why::Idle))],
+            &[(0, Order::Drain), (100, Order::Tell(term, TWO)), (1_875, Order::Leave(Why::Idle))],
         );
     }
 

@@ -103,6 +103,11 @@ impl<M> Ledger<M> {
         (line.passed == line.claimed && !line.marks.contains_key(&line.passed)).then_some(line.passed)
     }
 
+    /// Whether sink number `sink` has noted where it stands at a position.
+    pub(super) fn has_noted(&self, sink: usize, at: RowPos) -> bool {
+        self.sinks[sink].marks.contains_key(&at)
+    }
+
     /// Sink number `sink` notes where it stands before the row at `at`.
     pub(super) fn mark(&mut self, sink: usize, at: RowPos, mark: M) {
         self.sinks[sink].marks.insert(at, mark);

@@ -123,10 +123,14 @@ impl Sinking {
         shared.rejects.advance(message.rejects);
         let mut points = shared.progress.ledger().claim(self.number, upto);
         let mut rows = message.batch;
-        // In a union of branches rows of the watermark's own position may be here already: a cut goes before them.
+        // In a union of branches rows of the watermark's own position may be here already: a cut goes before the first of
+        // them, and more may come with the same watermark.
         let at_watermark = RowPos { sub: 0, ..upto };
         let is_beyond = |batch: &Batch| batch.positions().last().is_some_and(|last| *last >= at_watermark);
-        if rows.as_ref().is_some_and(is_beyond) && points.last() != Some(&at_watermark) {
+        if rows.as_ref().is_some_and(is_beyond)
+            && points.last() != Some(&at_watermark)
+            && !shared.progress.ledger().has_noted(self.number, at_watermark)
+        {
             points.push(at_watermark);
         }
         for at in points {
