@@ -1,6 +1,7 @@
 //! When shards are merged, and when not.
 
 use std::fs;
+use std::process::Stdio;
 
 use engine::durable::Lock;
 
@@ -147,6 +148,24 @@ fn a_full_disk_leaves_what_was_there() {
     assert!(ended.expect(1).contains("no space left on the device"), "{ended:?}");
     assert_eq!(scene.read("out/rows.jsonl"), "old\n");
     scene.merge(&[]).expect(3);
+}
+
+#[test]
+fn an_undivided_run_that_was_stopped_does_not_lose_what_it_has() {
+    let scene = Scene::new(100, LINES);
+    let expected = scene.undivided();
+    let mut command = scene.command(PROGRAM, &["run", "p.yaml", "--set", "micros=60000"]);
+    let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
+    scene.wait_for_cut_at(".flowgpu/p");
+    child.kill().expect("it can be killed");
+    child.wait().expect("it ends");
+    scene.run(&["--shards", "4", "--shard", "0-3", "-q"]).expect(3);
+    let refused = scene.merge(&[]);
+    assert!(refused.expect(2).contains("an undivided run of `p` is not done"), "{refused:?}");
+    let resumed = scene.run(&[]);
+    assert!(resumed.expect(3).contains("resuming at "), "{resumed:?}");
+    scene.merge(&[]).expect(3);
+    assert_eq!(scene.merged(), expected);
 }
 
 #[test]

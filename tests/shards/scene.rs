@@ -176,14 +176,24 @@ impl Scene {
 
     /// What the journal of a shard says by now.
     pub fn history(&self, index: u32, of: u32) -> Option<History> {
-        let path = self.path(&format!(".flowgpu/p/{index:05}-of-{of:05}/journal"));
+        self.history_at(&format!(".flowgpu/p/{index:05}-of-{of:05}"))
+    }
+
+    /// What the journal in a folder of state says by now.
+    pub fn history_at(&self, folder: &str) -> Option<History> {
+        let path = self.path(folder).join("journal");
         History::of(&Lines::read(&path).expect("a journal")).expect("records")
     }
 
     /// Waits until some rows of a shard, but not all, are durable.
     pub fn wait_for_cut(&self, index: u32, of: u32) {
+        self.wait_for_cut_at(&format!(".flowgpu/p/{index:05}-of-{of:05}"));
+    }
+
+    /// The same of the run whose state is in a folder.
+    pub fn wait_for_cut_at(&self, folder: &str) {
         wait_for("a first cut", || {
-            let history = self.history(index, of)?;
+            let history = self.history_at(folder)?;
             history.last_cut().filter(|cut| cut.rows() > 0).map(|_| ())
         });
     }

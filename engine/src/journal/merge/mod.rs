@@ -14,8 +14,8 @@ mod shards;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Moment, StateFolder, host};
-use crate::durable::{Lock, publish};
+use super::{End, History, Moment, StateFolder, host};
+use crate::durable::{Lines, Lock, publish};
 use crate::graph::Graph;
 use crate::node::{Fault, Parts, Sealed, Shard, normalised};
 
@@ -111,6 +111,7 @@ pub fn merge(graph: &Graph, of: u32) -> Result<Merge, Fault> {
     if !missing.is_empty() {
         return Ok(Merge::Missing(missing));
     }
+    refuse_begun(graph, &folder)?;
     let joined = join_all(graph, &shards);
     let (outputs, rejects) = joined.inspect_err(|_| discard(graph))?;
     let files: Vec<_> = outputs.iter().map(|output| output.sealed.clone()).chain(rejects.clone()).collect();
@@ -121,6 +122,18 @@ pub fn merge(graph: &Graph, of: u32) -> Result<Merge, Fault> {
     let note = Note { key, at: Moment::now(), outputs, rejects };
     note.write(&note_path)?;
     Ok(Merge::Done(Merged { was_done: false, ..note.into_merged() }))
+}
+
+/// An undivided run that is to be gone on with has its unfinished outputs under the names that are needed here.
+fn refuse_begun(graph: &Graph, folder: &StateFolder) -> Result<(), Fault> {
+    let journal = folder.journal();
+    let Some(history) = History::of(&Lines::read(&journal)?)? else { return Ok(()) };
+    if matches!(history.end, End::Done(..)) || history.last_cut().is_none() {
+        return Ok(());
+    }
+    let message = format!("an undivided run of `{}` is not done, and would lose what it has", graph.name);
+    Err(Fault::permanent(message)
+        .help(format!("run it to its end without `--shards`, or remove `{}` to give it up", journal.display())))
 }
 
 /// Joins all outputs and the rejects, under temporary names.
