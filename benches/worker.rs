@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::data::{DType, HeapPool, Tensor};
-use engine::node::{BuildCx, Cancel, SpecCx, Stage};
+use engine::node::{BuildCx, SpecCx, Stage};
 use engine::worker::{Conduct, Executor, Fleet, Job, JobId, Local, conformance};
 use serde_json::json;
 
@@ -70,17 +70,7 @@ fn by_thread() -> Local {
     let (name, inputs, base) = ("model", &[conformance::input()], Path::new("/"));
     let spec = node.spec(&SpecCx { name, inputs, input_names: &["tensors"], advice: None, base }).expect("a spec");
     let alloc = Arc::new(HeapPool::new());
-    let cx = BuildCx {
-        name,
-        inputs,
-        spec: &spec,
-        advice: None,
-        base,
-        alloc,
-        cancel: Cancel::new(),
-        shard: None,
-        is_resumed: false,
-    };
+    let cx = BuildCx::alone(name, inputs, &spec, base, alloc);
     let Ok(Stage::Infer(stage)) = node.build(&cx) else { panic!("no model") };
     let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool"));
     Local::start("model", &stage.model, 1, &pool).expect("it loads")

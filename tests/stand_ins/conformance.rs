@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::data::HeapPool;
-use engine::node::{BuildCx, Cancel, LoadModel, SpecCx, Stage};
+use engine::node::{BuildCx, LoadModel, SpecCx, Stage};
 use engine::worker::{Local, conformance};
 use serde_json::Value;
 
@@ -15,17 +15,7 @@ fn model(kind: &str, with: Value) -> Arc<dyn LoadModel> {
     let (name, inputs, base) = ("model", &[conformance::input()], Path::new("/"));
     let spec = node.spec(&SpecCx { name, inputs, input_names: &["tensors"], advice: None, base }).unwrap();
     let alloc = Arc::new(HeapPool::new());
-    let cx = BuildCx {
-        name,
-        inputs,
-        spec: &spec,
-        advice: None,
-        base,
-        alloc,
-        cancel: Cancel::new(),
-        shard: None,
-        is_resumed: false,
-    };
+    let cx = BuildCx::alone(name, inputs, &spec, base, alloc);
     match node.build(&cx).unwrap() {
         Stage::Infer(stage) => stage.model,
         stage => panic!("{stage:?} is no model"),

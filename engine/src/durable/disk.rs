@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::node::Fault;
+
 /// A step, for tests that stop at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -66,6 +68,34 @@ pub fn sync_folder_of(path: &Path) -> io::Result<()> {
 /// As [`fs::rename`].
 pub fn rename(from: &Path, to: &Path) -> io::Result<()> {
     around(Step::Rename, || fs::rename(from, to))
+}
+
+/// Puts a small file with the content `text` at `path`, in the place of one that is there, whole or not at all.
+///
+/// # Errors
+/// A full disk and the like.
+pub fn replace(path: &Path, text: &[u8]) -> Result<(), Fault> {
+    let folder = folder_of(path);
+    fs::create_dir_all(folder).map_err(|error| Fault::io("create the folder", folder, &error))?;
+    let partial = path.with_extension("partial");
+    let replaced = File::create(&partial).and_then(|file| {
+        write_all(&file, text)?;
+        sync(&file)?;
+        rename(&partial, path)?;
+        sync_folder_of(path)
+    });
+    replaced.map_err(|error| Fault::io("write", path, &error))
+}
+
+/// Removes a file, if there is one.
+///
+/// # Errors
+/// If it may not be removed.
+pub fn remove(path: &Path) -> Result<(), Fault> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Fault::io("remove", path, &error)),
+        _ => Ok(()),
+    }
 }
 
 /// Cuts a file back to its first `n_bytes` bytes.

@@ -1,5 +1,6 @@
 //! A lock that two processes cannot hold, and that goes with the process.
 
+use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
@@ -30,6 +31,17 @@ pub struct Held {
     pub pid: Option<u32>,
     /// What it wrote into the file.
     pub note: String,
+}
+
+/// Who it is, by the process's number where that is known.
+impl fmt::Display for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.pid, self.note.as_str()) {
+            (Some(pid), _) => write!(f, "pid {pid}"),
+            (None, "") => f.write_str("another process"),
+            (None, note) => f.write_str(note),
+        }
+    }
 }
 
 impl Lock {

@@ -135,6 +135,11 @@ impl Graph {
         self.with_role(Role::Sink)
     }
 
+    /// The sources that each sink reads, by their numbers, in the order of the sinks.
+    pub fn read_by_sinks(&self) -> Vec<Vec<u32>> {
+        self.sinks().map(|sink| self.sources_of(sink)).collect()
+    }
+
     /// The file of rejected rows: the one that `run.rejects` names, or one beside the first output that is a file.
     pub fn reject_path(&self) -> PathBuf {
         let first = self.sinks().flat_map(|sink| self.nodes[sink].node.writes(&self.base)).next();

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::{Cut, Done, History, InFlight, Left, Moment, Record, SealedRun, Session, StateFolder};
+use super::{Cut, Done, History, InFlight, Left, Moment, Record, SealedRun, Session, StateFolder, Why};
 use crate::durable::{Lock, Log};
 use crate::node::{Fault, Sealed, Shard};
 
@@ -79,9 +79,12 @@ impl Journal {
         self.from()
     }
 
-    /// Notes that the process ends before the run is done.
-    pub fn left(&mut self, left: Left) -> Result<(), Fault> {
-        self.append(&Record::Left(left))
+    /// Notes that the process ends before the run is done, as far as the disk takes it: what is durable is noted already,
+    /// this only tells people.
+    pub fn left(&mut self, why: Why, message: Option<String>) {
+        if let Err(fault) = self.append(&Record::Left(Left { at: Moment::now(), why, message })) {
+            tracing::debug!(%fault, "the journal does not say how the run ended");
+        }
     }
 
     /// Notes that all rows are in the outputs.

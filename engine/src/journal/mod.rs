@@ -30,7 +30,7 @@ pub use journal::{Journal, reject_part};
 pub use listing::{Listing, Recorded};
 pub use merge::{Joined, Merge, Merged, Missing, merge, n_shards};
 pub use moment::Moment;
-pub use open::{Finished, Opened, Start, can_resume, reject_name};
+pub use open::{Finished, Opened, Start, can_resume, reject_name, tidy_rejects};
 pub use record::{
     Begun, Cut, Done, InFlight, Left, OutputRecord, Record, RejectCut, SealedRun, Session, SinkCut, SourceCut, Why,
 };

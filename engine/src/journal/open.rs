@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{Begun, Cut, End, Fingerprint, History, Journal, Moment, Record, SealedRun, StateFolder};
 use crate::config::Journaling;
-use crate::durable::{Lock, Log, is_there, partial_path, publish};
+use crate::durable::{Lock, Log, disk, is_there, partial_path, publish};
 use crate::graph::Graph;
 use crate::node::{Fault, Role, Shard};
 
@@ -104,7 +104,8 @@ impl Journal {
             // The process died between the names of two outputs, or before the line that says that all have theirs.
             let sealed = sealed.clone();
             publish(&graph.base, &sealed.files())?;
-            tidy(graph, shard, &sealed)?;
+            let rejects = graph.base.join(reject_name(graph, shard));
+            tidy_rejects(&rejects, sealed.cut.sources.len(), sealed.rejects.is_some())?;
             let done = super::Done { at: Moment::now() };
             journal.append(&Record::Done(done.clone()))?;
             found.end = End::Done(sealed, done);
@@ -146,7 +147,7 @@ impl Journal {
 /// The last cut that can be gone on from. Where a sink reads several sources one after the other, rows of a later one must
 /// not be in it before the earlier one is complete: a limit that is gone makes it incomplete.
 fn choose(graph: &Graph, history: &History, same_limit: bool, before: &[Option<u64>]) -> Option<(usize, Cut)> {
-    let reads: Vec<_> = graph.sinks().map(|sink| graph.sources_of(sink)).collect();
+    let reads = graph.read_by_sinks();
     let fits = |cut: &Cut| {
         let in_order = |sources: &Vec<u32>| {
             sources.windows(2).all(|pair| {
@@ -163,15 +164,9 @@ fn choose(graph: &Graph, history: &History, same_limit: bool, before: &[Option<u
 }
 
 fn take_lock(folder: &StateFolder, graph: &Graph, shard: Option<Shard>) -> Result<Lock, Fault> {
-    let note = format!("pid {} on {} since {}\n", std::process::id(), super::host(), Moment::now());
-    Lock::take(&folder.lock(), &note)?.map_err(|held| {
+    folder.take_lock()?.map_err(|held| {
         let what = shard.map_or(format!("`{}`", graph.name), |shard| format!("shard {shard} of `{}`", graph.name));
-        let who = match (held.pid, held.note.as_str()) {
-            (Some(pid), _) => format!("pid {pid}"),
-            (None, "") => "another process".to_owned(),
-            (None, note) => note.to_owned(),
-        };
-        Fault::transient(format!("{what} is being run already, by {who}"))
+        Fault::transient(format!("{what} is being run already, by {held}"))
             .help("`flowgpu status` shows how far it is; two runs at once would write the same outputs")
     })
 }
@@ -181,18 +176,14 @@ fn changed(graph: &Graph, changes: &[String]) -> Fault {
     Fault::permanent(message).help("undo the change to go on, or begin anew with `--fresh`")
 }
 
-/// Takes away what the end of a run takes away: parts of the reject file, and an older one where there are no rejects.
-fn tidy(graph: &Graph, shard: Option<Shard>, sealed: &SealedRun) -> Result<(), Fault> {
-    let path = graph.base.join(reject_name(graph, shard));
-    let parts = (1..sealed.cut.sources.len()).map(|source| partial_path(&super::reject_part(&path, source)));
-    let older = sealed.rejects.is_none().then(|| path.clone());
-    for path in parts.chain(older) {
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(Fault::io("remove", &path, &error)),
-            _ => {}
-        }
-    }
-    Ok(())
+/// Takes away what is not needed once the outputs have their names: parts of the reject file `path`, of which there was
+/// one for each source, and an older file where there are no rejects.
+///
+/// # Errors
+/// If something may not be removed.
+pub fn tidy_rejects(path: &Path, n_sources: usize, has_rejects: bool) -> Result<(), Fault> {
+    (1..n_sources).try_for_each(|source| disk::remove(&partial_path(&super::reject_part(path, source))))?;
+    if has_rejects { Ok(()) } else { disk::remove(path) }
 }
 
 /// The reject file of a run as a person writes it, from the pipeline file's folder.

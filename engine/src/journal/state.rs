@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::{Moment, host};
 use crate::config::Document;
-use crate::durable::Lock;
+use crate::durable::{Held, Lock};
 use crate::graph::Graph;
 use crate::node::{Fault, Shard};
 
@@ -86,6 +87,15 @@ impl StateFolder {
             let fault = Fault::io("create the folder", &self.path, &error);
             fault.help("the progress of a run is kept there; `run: {state: PATH}` puts it elsewhere, `run: {journal: off}` goes without")
         })
+    }
+
+    /// Takes the lock, or says who has it.
+    ///
+    /// # Errors
+    /// What keeps the file from being opened.
+    pub(super) fn take_lock(&self) -> Result<Result<Lock, Held>, Fault> {
+        let note = format!("pid {} on {} since {}\n", std::process::id(), host(), Moment::now());
+        Lock::take(&self.lock(), &note)
     }
 
     /// Removes the folder, with the lock in it as the last thing, and those above it that are there for nothing else.

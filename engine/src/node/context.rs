@@ -57,6 +57,20 @@ pub struct BuildCx<'a> {
     pub is_resumed: bool,
 }
 
+impl<'a> BuildCx<'a> {
+    /// For a node that is built by itself, outside of a run.
+    pub fn alone(
+        name: &'a str,
+        inputs: &'a [Schema],
+        spec: &'a NodeSpec,
+        base: &'a Path,
+        alloc: Arc<dyn Alloc>,
+    ) -> Self {
+        let cancel = Cancel::new();
+        BuildCx { name, inputs, spec, advice: None, base, alloc, cancel, shard: None, is_resumed: false }
+    }
+}
+
 impl BuildCx<'_> {
     /// The only input.
     ///

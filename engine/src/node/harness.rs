@@ -68,17 +68,8 @@ impl Harness {
     /// If the spec fails.
     pub fn build(&self) -> Result<Stage, Fault> {
         let spec = self.spec().unwrap_or_else(|error| panic!("{error}"));
-        self.node.build(&BuildCx {
-            name: "node",
-            inputs: &self.inputs,
-            spec: &spec,
-            advice: None,
-            base: &self.base,
-            alloc: Arc::new(HeapPool::new()),
-            cancel: self.cancel.clone(),
-            shard: None,
-            is_resumed: false,
-        })
+        let alone = BuildCx::alone("node", &self.inputs, &spec, &self.base, Arc::new(HeapPool::new()));
+        self.node.build(&BuildCx { cancel: self.cancel.clone(), ..alone })
     }
 
     /// Runs a node of the form [`Stage::Rows`] over a batch: the new columns of the rows that passed, their indices,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::board::At;
 use super::project::project;
 use super::row_task::map_rows;
+use super::running::{Part, build};
 use super::trial::Trial;
 use crate::config::Port;
 use crate::data::{Alloc, Batch, HeapPool, RowPos};
-use crate::graph::{Graph, GraphNode, Merge};
-use crate::node::{BuildCx, Cancel, Fault, Role, Stage};
+use crate::graph::{Graph, Merge};
+use crate::node::{Cancel, Fault, Role, Stage};
 
 /// Ways from a source to a node that are tried: a union may have several.
 const MOST_WAYS: usize = 16;
@@ -71,25 +72,14 @@ fn find_ways(graph: &Graph, source_idx: usize, node_idx: usize, after: &mut Vec<
     after.pop();
 }
 
-fn build(graph: &Graph, node: &GraphNode, alloc: &Arc<dyn Alloc>) -> Result<Stage, Fault> {
-    let cx = BuildCx {
-        name: &node.name,
-        inputs: &node.schemas,
-        spec: &node.spec,
-        advice: node.advice.as_ref(),
-        base: &graph.base,
-        alloc: alloc.clone(),
-        cancel: Cancel::new(),
-        shard: None,
-        // What was listed once may be gone.
-        is_resumed: true,
-    };
-    node.node.build(&cx).map_err(|fault| fault.in_node(&node.name))
+/// A node as a run that goes on builds it: what was listed once may be gone.
+fn build_alone(graph: &Graph, node_idx: usize, alloc: &Arc<dyn Alloc>) -> Result<Stage, Fault> {
+    build(graph, node_idx, Part { shard: None, is_resumed: true }, alloc, &Cancel::new())
 }
 
 fn fetch(graph: &Graph, source_idx: usize, trial: &Trial, alloc: &Arc<dyn Alloc>) -> Result<Batch, Fault> {
     let node = &graph.nodes[source_idx];
-    let Stage::Source(source) = build(graph, node, alloc)? else {
+    let Stage::Source(source) = build_alone(graph, source_idx, alloc)? else {
         return Err(Fault::bug("a source that gives no rows").in_node(&node.name));
     };
     let (item, types) = (trial.item(), node.spec.new_types());
@@ -104,7 +94,7 @@ fn fetch(graph: &Graph, source_idx: usize, trial: &Trial, alloc: &Arc<dyn Alloc>
 
 fn pass(graph: &Graph, node_idx: usize, batch: Batch, alloc: &Arc<dyn Alloc>) -> Result<Batch, Fault> {
     let node = &graph.nodes[node_idx];
-    match build(graph, node, alloc)? {
+    match build_alone(graph, node_idx, alloc)? {
         Stage::Pass => Ok(project(&node.spec, &[&batch], Vec::new())),
         Stage::Rows(map) => {
             let types = node.spec.new_types();

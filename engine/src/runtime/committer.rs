@@ -9,8 +9,9 @@ use super::progress::Woken;
 use super::rejects::Rejected;
 use super::shared::Shared;
 use super::writing::Writing;
-use crate::journal::{Cut, Journal, Left, Moment, SinkCut, SourceCut, Why};
-use crate::node::{Fault, Role};
+use crate::graph::Graph;
+use crate::journal::{Cut, Journal, Moment, SinkCut, SourceCut, Why};
+use crate::node::Fault;
 
 /// How often progress is made durable, if the file does not say.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
@@ -68,17 +69,9 @@ impl Committer {
             }
             if parts {
                 has_parted = true;
-                self.part();
+                // The process will end, and later it may not come to saying so. Cuts may still follow.
+                self.journal.iter_mut().for_each(|journal| journal.left(Why::Interrupted, None));
             }
-        }
-    }
-
-    /// Notes that the process will end, and why: later it may not come to that. Cuts may still follow.
-    fn part(&mut self) {
-        let left = Left { at: Moment::now(), why: Why::Interrupted, message: None };
-        if let Some(Err(fault)) = self.journal.as_mut().map(|journal| journal.left(left)) {
-            // What is durable is noted already; this only tells people.
-            tracing::debug!(%fault, "the journal does not say how the run ended");
         }
     }
 
@@ -141,13 +134,8 @@ impl Committing {
     }
 }
 
-/// The sources that each sink reads, in the order of the sinks.
-pub(super) fn reads(graph: &crate::graph::Graph) -> Vec<Vec<u32>> {
-    graph.sinks().map(|sink| graph.sources_of(sink)).collect()
-}
-
 /// Where each sink stands at the start.
-pub(super) fn starts_of(graph: &crate::graph::Graph, cut: Option<&Cut>) -> Vec<SinkCut> {
+pub(super) fn starts_of(graph: &Graph, cut: Option<&Cut>) -> Vec<SinkCut> {
     let of = |sink: usize| cut.and_then(|cut| cut.sinks.get(&graph.nodes[sink].name)).cloned().unwrap_or_default();
-    graph.with_role(Role::Sink).map(of).collect()
+    graph.sinks().map(of).collect()
 }

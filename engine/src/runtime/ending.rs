@@ -15,13 +15,19 @@ use super::stats::RunStats;
 use super::verdict::Verdict;
 use super::writing::Writing;
 use crate::graph::Graph;
-use crate::journal::{Journal, Left, Moment, OutputRecord, RejectCut, SealedRun, Why};
+use crate::journal::{Journal, Moment, OutputRecord, RejectCut, SealedRun, Why};
 use crate::node::{Fault, FaultKind, Role};
 use crate::schedule::Plan;
 use crate::worker::WorkerStats;
 
 /// Publishes or leaves the outputs, and makes the report.
-pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>, journal: Option<Journal>, redone: u64) -> Report {
+pub(super) fn finish(
+    plan: &Plan,
+    shared: &Shared,
+    sunk: Vec<Sunk>,
+    mut journal: Option<Journal>,
+    redone: u64,
+) -> Report {
     let (graph, stats) = (&plan.graph, &shared.stats);
     let elapsed = stats.start.elapsed();
     // What was listed beyond the place where a source was stopped has not come in.
@@ -64,7 +70,6 @@ pub(super) fn finish(plan: &Plan, shared: &Shared, sunk: Vec<Sunk>, journal: Opt
         shared.fail(Fault::bug(message).help(REPORT));
     }
     let counts = shared.rejects.counts();
-    let mut journal = journal;
     let mut reject_path = shared.rejects.unfinished();
     let mut outputs = Vec::new();
     if shared.fault().is_none() && !interrupted {
@@ -155,18 +160,12 @@ fn publish(
     Ok((outputs.collect(), path))
 }
 
-/// Notes why the run is not done, as far as the disk takes it.
+/// Notes why the run is not done.
 fn leave(shared: &Shared, interrupted: bool, mut journal: Journal) {
-    let fault = shared.fault();
-    let why = match (&fault, interrupted) {
-        (None, false) => return,
-        (None, true) => Why::Interrupted,
-        (Some(_), _) => Why::Failed,
-    };
-    let message = fault.map(|fault| shared.graph.redact(&fault.to_string()));
-    // What is durable is noted already; this only tells people.
-    if let Err(fault) = journal.left(Left { at: Moment::now(), why, message }) {
-        tracing::debug!(%fault, "the journal does not say how the run ended");
+    match shared.fault() {
+        Some(fault) => journal.left(Why::Failed, Some(shared.graph.redact(&fault.to_string()))),
+        None if interrupted => journal.left(Why::Interrupted, None),
+        None => {}
     }
 }
 

@@ -11,7 +11,7 @@ use super::stats::RunStats;
 use crate::config::Limit;
 use crate::data::{RejectRow, RowPos};
 use crate::durable::Partial;
-use crate::journal::{RejectCut, reject_part};
+use crate::journal::{RejectCut, reject_part, tidy_rejects};
 use crate::node::{Durable, Fault, Sealed};
 
 /// Rejects that wait for the next commit are many from here on.
@@ -40,6 +40,13 @@ struct State {
     /// By source.
     files: Vec<Option<Partial>>,
     counts: RejectCut,
+}
+
+impl State {
+    /// Where rejects lie that have no final name yet.
+    fn unfinished(&self) -> Option<PathBuf> {
+        self.files.iter().flatten().find_map(Partial::unfinished)
+    }
 }
 
 /// What a commit has written.
@@ -86,10 +93,10 @@ impl RejectLog {
         Ok(())
     }
 
-    /// These rejects have reached a sink.
-    pub(super) fn advance(&self, rejects: Vec<Arc<RejectRow>>) {
+    /// These rejects have reached a sink. Says whether so many wait now that they should be written soon.
+    pub(super) fn advance(&self, rejects: Vec<Arc<RejectRow>>) -> bool {
         if rejects.is_empty() {
-            return;
+            return false;
         }
         let mut state = self.lock();
         for reject in rejects {
@@ -98,11 +105,7 @@ impl RejectLog {
                 *first = reject;
             }
         }
-    }
-
-    /// Whether so many wait that they should be written now.
-    pub(super) fn is_crowded(&self) -> bool {
-        self.lock().pending.len() > MANY
+        state.pending.len() > MANY
     }
 
     /// Writes the rejects before a cut; the caller makes them durable.
@@ -127,7 +130,7 @@ impl RejectLog {
             }
         }
         stats.rejects.store(state.counts.total, Ordering::Relaxed);
-        self.check_limit(state.counts.total, stats.total())?;
+        self.check_limit(&state, stats.total())?;
         Ok(Rejected { cut: state.counts.clone(), durables })
     }
 
@@ -148,7 +151,8 @@ impl RejectLog {
     }
 
     /// Whether there are too many. A fraction can be told early only when the total is known.
-    fn check_limit(&self, n_rejects: u64, total: Option<u64>) -> Result<(), Fault> {
+    fn check_limit(&self, state: &State, total: Option<u64>) -> Result<(), Fault> {
+        let n_rejects = state.counts.total;
         let exceeded = match (self.limit, total) {
             (Some(limit @ Limit::Count(_)), _) => limit.exceeded(n_rejects, 0),
             (Some(limit), Some(total)) => limit.exceeded(n_rejects, total),
@@ -158,7 +162,7 @@ impl RejectLog {
             return Ok(());
         }
         let limit = self.limit.expect("it was exceeded");
-        let seen = self.unfinished().unwrap_or_else(|| self.path.clone());
+        let seen = state.unfinished().unwrap_or_else(|| self.path.clone());
         Err(Fault::permanent(format!("{n_rejects} rows were rejected, and `max_rejects` allows {limit}"))
             .help(format!("see `{}` for the reasons", seen.display())))
     }
@@ -171,7 +175,7 @@ impl RejectLog {
     /// Makes one file of all sources' rejects and seals it; `None` without rejects.
     pub(super) fn seal(&self, total: u64) -> Result<Option<Sealed>, Fault> {
         let mut state = self.lock();
-        self.check_limit(state.counts.total, Some(total))?;
+        self.check_limit(&state, Some(total))?;
         if state.counts.total == 0 {
             return Ok(None);
         }
@@ -190,11 +194,8 @@ impl RejectLog {
         if self.is_direct {
             return Ok(());
         }
-        let n_sources = self.lock().files.len();
-        for source in 1..n_sources {
-            remove(&crate::durable::partial_path(&self.path_of(source)))?;
-        }
-        if self.lock().counts.total == 0 { remove(&self.path) } else { Ok(()) }
+        let state = self.lock();
+        tidy_rejects(&self.path, state.files.len(), state.counts.total > 0)
     }
 
     /// Where it is in the end.
@@ -204,8 +205,7 @@ impl RejectLog {
 
     /// The temporary name, if something lies under it.
     pub(super) fn unfinished(&self) -> Option<PathBuf> {
-        let state = self.state.try_lock().ok()?;
-        state.files.iter().flatten().find_map(Partial::unfinished)
+        self.lock().unfinished()
     }
 
     fn file_of(&self, source: usize) -> Result<Partial, Fault> {
@@ -240,12 +240,5 @@ fn append(whole: &mut Partial, part: &Partial) -> Result<(), Fault> {
         if n_bytes == 0 {
             return Ok(());
         }
-    }
-}
-
-fn remove(path: &Path) -> Result<(), Fault> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Fault::io("remove", path, &error)),
-        _ => Ok(()),
     }
 }

@@ -8,7 +8,7 @@ use super::progress::SourceNotes;
 use crate::config::OnChange;
 use crate::graph::Graph;
 use crate::journal::{Journal, Listing, Relisting, SinkCut, Stamps};
-use crate::node::{Fault, Fetch, Role, Sink, SourceStage, Stage, Stamp};
+use crate::node::{Fault, Fetch, Role, SourceStage, Stage, Stamp};
 
 /// Names in a message at most.
 const MAX_NAMES: usize = 3;
@@ -45,15 +45,14 @@ impl Origin {
         built: &mut [(usize, Stage)],
     ) -> Result<Origin, Fault> {
         let n_sources = graph.with_role(Role::Source).count();
-        let fresh = || Origin {
+        let mut origin = Origin {
             starts: vec![0; n_sources],
             notes: (0..n_sources).map(|_| SourceNotes::default()).collect(),
             sinks: committer::starts_of(graph, None),
             redone: 0,
             told: Vec::new(),
         };
-        let Some(journal) = journal else { return Ok(fresh()) };
-        let mut origin = fresh();
+        let Some(journal) = journal else { return Ok(origin) };
         let listings = listings(graph, journal, built)?;
         if journal.from().is_some() {
             origin.told = check_changes(graph, journal, &listings, built)?;
@@ -80,8 +79,7 @@ impl Origin {
                 }
                 Stage::Sink(sink) if cut.is_some() => {
                     let number = graph.sinks().position(|sink| sink == *node_idx).expect("it is a sink");
-                    let redone =
-                        resume(&mut **sink, &origin.sinks[number]).map_err(|fault| fault.in_node(&node.name))?;
+                    let redone = sink.resume(&origin.sinks[number].pos).map_err(|fault| fault.in_node(&node.name))?;
                     origin.redone = origin.redone.max(redone);
                 }
                 _ => {}
@@ -95,10 +93,6 @@ impl Origin {
         let of = |(start, notes): (&u64, &SourceNotes)| if notes.end.is_some() { u64::MAX } else { *start };
         self.starts.iter().zip(&self.notes).map(of).collect()
     }
-}
-
-fn resume(sink: &mut dyn Sink, at: &SinkCut) -> Result<u64, Fault> {
-    sink.resume(&at.pos)
 }
 
 /// The records of what sources have listed, by source; none for those whose listing is always the same.
@@ -157,7 +151,8 @@ impl crate::node::List for Nothing {
 
 /// Whether rows of a later source are behind those of this one in some output: then it has none to come.
 fn is_closed(graph: &Graph, source: u32, cut: &crate::journal::Cut) -> bool {
-    committer::reads(graph)
+    graph
+        .read_by_sinks()
         .iter()
         .filter(|reads| reads.contains(&source))
         .any(|reads| reads.iter().any(|&later| later > source && cut.sources[later as usize].done > 0))

@@ -8,7 +8,7 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use super::board::{Board, Described};
-use super::committer::{self, Committer, Committing};
+use super::committer::{Committer, Committing};
 use super::crew::Crew;
 use super::ending::finish;
 use super::exit::Exit;
@@ -133,7 +133,7 @@ impl Running {
         let path = graph.base.join(&shown);
         let log = RejectLog::open(shown, path, graph.run.max_rejects, names, counts)?;
         let mark = |cut: &SinkCut| Mark { cut: cut.clone(), durable: None };
-        let lines = committer::reads(&graph).into_iter().zip(origin.sinks.iter().map(mark)).collect();
+        let lines = graph.read_by_sinks().into_iter().zip(origin.sinks.iter().map(mark)).collect();
         let ledger = Ledger::new(lines, origin.frontier());
         let Origin { starts, notes, sinks, redone, told } = origin;
         let progress = Progress::new(ledger, sinks.len(), notes);
@@ -226,12 +226,19 @@ impl Running {
 
 /// What nodes are told of the run that they are built for.
 #[derive(Clone, Copy)]
-struct Part {
-    shard: Option<Shard>,
-    is_resumed: bool,
+pub(super) struct Part {
+    pub(super) shard: Option<Shard>,
+    pub(super) is_resumed: bool,
 }
 
-fn build(graph: &Graph, node_idx: usize, part: Part, alloc: &Arc<dyn Alloc>, cancel: &Cancel) -> Result<Stage, Fault> {
+/// Builds a node.
+pub(super) fn build(
+    graph: &Graph,
+    node_idx: usize,
+    part: Part,
+    alloc: &Arc<dyn Alloc>,
+    cancel: &Cancel,
+) -> Result<Stage, Fault> {
     let node = &graph.nodes[node_idx];
     let cx = BuildCx {
         name: &node.name,

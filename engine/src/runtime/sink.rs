@@ -120,7 +120,7 @@ impl Sinking {
         let upto = message.upto;
         self.rejected.arrive(&message.rejects);
         // Before this sink notes a position behind them: a cut may be made there at once, and has to have them.
-        shared.rejects.advance(message.rejects);
+        let is_crowded = shared.rejects.advance(message.rejects);
         let mut points = shared.progress.ledger().claim(self.number, upto);
         let mut rows = message.batch;
         // In a union of branches rows of the watermark's own position may be here already: a cut goes before the first of
@@ -146,7 +146,7 @@ impl Sinking {
         }
         shared.progress.ledger().passed(self.number, upto);
         self.note_due()?;
-        if shared.rejects.is_crowded() {
+        if is_crowded {
             shared.progress.hurry();
         }
         self.me.worked(start);

@@ -29,7 +29,7 @@ use super::lane::Lane;
 use super::link::{FrameReader, LinkError, write_frame};
 use super::{Conduct, Done, Job, JobError, JobId, panic_text};
 use crate::data::{BufferMut, HeapPool, SharedAt, Tensor};
-use crate::node::{BuildCx, Cancel, Device, Fault, FileStamp, Model, ModelError, Registry, SpecCx, Stage};
+use crate::node::{BuildCx, Device, Fault, FileStamp, Model, ModelError, Registry, SpecCx, Stage};
 
 /// What outputs are aligned to within their memory.
 const OUTPUT_ALIGN: u64 = 64;
@@ -195,17 +195,7 @@ impl Worker {
         let spec = node.spec(&SpecCx { name, inputs, input_names: &["input"], advice: None, base });
         let spec = spec.map_err(|error| Fault::permanent(error.message))?;
         let alloc = Arc::new(HeapPool::new());
-        let stage = node.build(&BuildCx {
-            name,
-            inputs,
-            spec: &spec,
-            advice: None,
-            base,
-            alloc,
-            cancel: Cancel::new(),
-            shard: None,
-            is_resumed: false,
-        })?;
+        let stage = node.build(&BuildCx::alone(name, inputs, &spec, base, alloc))?;
         let Stage::Infer(stage) = stage else {
             return Err(Fault::permanent(format!("`{}` is no kind that runs a model", load.kind)));
         };

@@ -12,10 +12,10 @@ mod note;
 mod shards;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::{End, History, Moment, StateFolder, host};
-use crate::durable::{Lines, Lock, publish};
+use super::{End, History, Moment, StateFolder};
+use crate::durable::{Lines, Lock, disk, publish};
 use crate::graph::Graph;
 use crate::node::{Fault, Parts, Sealed, Shard, normalised};
 
@@ -116,8 +116,9 @@ pub fn merge(graph: &Graph, of: u32) -> Result<Merge, Fault> {
     let (outputs, rejects) = joined.inspect_err(|_| discard(graph))?;
     let files: Vec<_> = outputs.iter().map(|output| output.sealed.clone()).chain(rejects.clone()).collect();
     publish(&graph.base, &files)?;
-    if rejects.is_none() {
-        remove_old(&graph.reject_path())?;
+    let older = graph.reject_path();
+    if rejects.is_none() && older.is_file() {
+        disk::remove(&older)?;
     }
     let note = Note { key, at: Moment::now(), outputs, rejects };
     note.write(&note_path)?;
@@ -156,10 +157,8 @@ fn discard(graph: &Graph) {
 
 /// The lock of the undivided run, which writes the same outputs.
 fn lock(graph: &Graph, folder: &StateFolder) -> Result<Lock, Fault> {
-    let note = format!("pid {} on {} since {}\n", std::process::id(), host(), Moment::now());
-    Lock::take(&folder.lock(), &note)?.map_err(|held| {
-        let who = held.pid.map_or_else(|| held.note.clone(), |pid| format!("pid {pid}"));
-        Fault::transient(format!("`{}` is being merged or run already, by {who}", graph.name))
+    folder.take_lock()?.map_err(|held| {
+        Fault::transient(format!("`{}` is being merged or run already, by {held}", graph.name))
             .help("wait until that has ended")
     })
 }
@@ -219,11 +218,4 @@ fn rejects(graph: &Graph, shards: &[Finished]) -> Result<Option<Sealed>, Fault> 
 fn shown(graph: &Graph, path: &Path) -> String {
     let base = normalised(&graph.base);
     path.strip_prefix(&base).or_else(|_| path.strip_prefix(&graph.base)).unwrap_or(path).display().to_string()
-}
-
-fn remove_old(path: &PathBuf) -> Result<(), Fault> {
-    if path.is_file() {
-        fs::remove_file(path).map_err(|error| Fault::io("remove the old", path, &error))?;
-    }
-    Ok(())
 }

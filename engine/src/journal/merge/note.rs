@@ -1,6 +1,6 @@
 //! What was merged, so that it is not done again.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -45,16 +45,9 @@ impl Note {
 
     /// Writes it to `path`.
     pub(super) fn write(&self, path: &Path) -> Result<(), Fault> {
-        let failed = |error: std::io::Error| Fault::io("write", path, &error);
-        let folder = disk::folder_of(path);
-        fs::create_dir_all(folder).map_err(|error| Fault::io("create the folder", folder, &error))?;
         let text = serde_json::to_string_pretty(self)
             .map_err(|error| Fault::bug(format!("what was merged is no JSON: {error}")))?;
-        let partial = path.with_extension("partial");
-        let file = File::create(&partial).map_err(failed)?;
-        disk::write_all(&file, text.as_bytes()).map_err(failed)?;
-        disk::sync(&file).map_err(failed)?;
-        disk::rename(&partial, path).map_err(failed)
+        disk::replace(path, text.as_bytes())
     }
 
     pub(super) fn into_merged(self) -> Merged {

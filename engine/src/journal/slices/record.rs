@@ -1,6 +1,6 @@
 //! Which slice a shard has read, in its own state.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -61,15 +61,7 @@ impl Slice {
             }
             None => {}
         }
-        let failed = |error: std::io::Error| Fault::io("write", path, &error);
-        let folder = disk::folder_of(path);
-        fs::create_dir_all(folder).map_err(|error| Fault::io("create the folder", folder, &error))?;
         let text = serde_json::to_string(self).expect("numbers and text are JSON") + "\n";
-        let partial = path.with_extension("partial");
-        let file = File::create(&partial).map_err(failed)?;
-        disk::write_all(&file, text.as_bytes()).map_err(failed)?;
-        disk::sync(&file).map_err(failed)?;
-        disk::rename(&partial, path).map_err(failed)?;
-        disk::sync_folder_of(path).map_err(failed)
+        disk::replace(path, text.as_bytes())
     }
 }
