@@ -78,9 +78,20 @@ impl Folder {
     pub fn command(&self, program: &str, args: &[&str]) -> Command {
         let mut command = Command::new(program);
         command.args(args).current_dir(self.0.path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
-        for variable in
-            ["LC_ALL", "LC_CTYPE", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FLOWGPU_LOG", "RUST_BACKTRACE"]
-        {
+        for variable in [
+            "LC_ALL",
+            "LC_CTYPE",
+            "NO_COLOR",
+            "CLICOLOR",
+            "CLICOLOR_FORCE",
+            "FLOWGPU_LOG",
+            "FLOWGPU_FAULT",
+            "RUST_BACKTRACE",
+            "FLOWGPU_SHARD",
+            "JOB_COMPLETION_INDEX",
+            "SLURM_ARRAY_TASK_ID",
+            "SLURM_PROCID",
+        ] {
             command.env_remove(variable);
         }
         command

@@ -8,7 +8,8 @@ use std::thread;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::scene::{LINES, PROGRAM, ROOT, Scene, done};
+use crate::program::{ROOT, TESTING};
+use crate::scene::{LINES, Scene, done};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/pipelines/cluster/slurm-array.sh");
 const MANIFEST: &str = include_str!("../../pipelines/cluster/kubernetes-indexed-job.yaml");
@@ -23,7 +24,7 @@ fn with_program(scene: &Scene, program: &str, args: &[&str]) -> Command {
     fs::create_dir_all(&tools).expect("a folder");
     if !tools.join("flowgpu").exists() {
         // Several tests of one scene at once make the same link.
-        let _ = symlink(PROGRAM, tools.join("flowgpu"));
+        let _ = symlink(TESTING, tools.join("flowgpu"));
     }
     let path = std::env::var("PATH").expect("a path");
     let mut command = scene.command(program, args);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::scene::{LINES, PROGRAM, Scene, done};
+use crate::program::TESTING;
+use crate::scene::{LINES, Scene, done};
 
 fn uris(scene: &Scene, name: &str) -> Vec<String> {
     let row = |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("a row");
@@ -70,7 +71,7 @@ fn synthetic_rows_are_divided_by_number() {
 fn what_is_asked_for_wrongly_is_told_before_anything_is_done() {
     let scene = Scene::new(3, LINES);
     let check = |args: &[&str], variable: Option<(&str, &str)>, parts: [&str; 2]| {
-        let mut command = scene.command(PROGRAM, &[&["run", "p.yaml"], args].concat());
+        let mut command = scene.command(TESTING, &[&["run", "p.yaml"], args].concat());
         command.envs(variable);
         let ended = done(command.output().expect("it starts"));
         let told = ended.expect(2);

@@ -4,5 +4,8 @@
 mod cluster;
 mod dividing;
 mod merging;
+#[path = "../cli/program.rs"]
+#[allow(dead_code)]
+mod program;
 mod scene;
 mod surviving;

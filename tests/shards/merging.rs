@@ -5,7 +5,8 @@ use std::process::Stdio;
 
 use engine::durable::Lock;
 
-use crate::scene::{LINES, PROGRAM, Scene, done};
+use crate::program::TESTING;
+use crate::scene::{LINES, Scene, done};
 
 /// A run of four shards, all done.
 fn finished() -> Scene {
@@ -127,7 +128,7 @@ fn a_merge_that_dies_anywhere_is_done_again() {
         }
         // As if nothing had been merged before.
         let _ = fs::remove_file(scene.path(".flowgpu/p/of-00004/merged"));
-        let mut command = scene.command(PROGRAM, &["merge", "p.yaml"]);
+        let mut command = scene.command(TESTING, &["merge", "p.yaml"]);
         let ended = done(command.env("FLOWGPU_FAULT", format!("{point}:kill")).output().expect("it starts"));
         assert_eq!(ended.code, None, "{point}: it was not killed");
         for (name, bytes) in &expected {
@@ -143,7 +144,7 @@ fn a_merge_that_dies_anywhere_is_done_again() {
 fn a_full_disk_leaves_what_was_there() {
     let scene = finished();
     scene.write("out/rows.jsonl", "old\n");
-    let mut command = scene.command(PROGRAM, &["merge", "p.yaml"]);
+    let mut command = scene.command(TESTING, &["merge", "p.yaml"]);
     let ended = done(command.env("FLOWGPU_FAULT", "write:before:2:enospc").output().expect("it starts"));
     assert!(ended.expect(1).contains("no space left on the device"), "{ended:?}");
     assert_eq!(scene.read("out/rows.jsonl"), "old\n");
@@ -154,7 +155,7 @@ fn a_full_disk_leaves_what_was_there() {
 fn an_undivided_run_that_was_stopped_does_not_lose_what_it_has() {
     let scene = Scene::new(100, LINES);
     let expected = scene.undivided();
-    let mut command = scene.command(PROGRAM, &["run", "p.yaml", "--set", "micros=60000"]);
+    let mut command = scene.command(TESTING, &["run", "p.yaml", "--set", "micros=60000"]);
     let mut child = command.stderr(Stdio::null()).spawn().expect("it starts");
     scene.wait_for_cut_at(".flowgpu/p");
     child.kill().expect("it can be killed");

@@ -3,21 +3,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Cursor;
+use std::ops::Deref;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Output, Stdio};
 
 use engine::durable::Lines;
 use engine::journal::History;
-use tempfile::TempDir;
 
-/// The program with the kinds for tests.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_flowgpu-test");
-/// The repository.
-pub const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-
-/// Far longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(120);
+use crate::program::{Folder, TESTING, wait_for};
 
 /// Every such picture is broken.
 const BROKEN_EVERY: usize = 7;
@@ -53,7 +46,15 @@ pub const JOIN: &str = r#"
   rows:   {kind: sink.jsonl, with: {path: out/rows.jsonl}}
 "#;
 
-pub struct Scene(TempDir);
+pub struct Scene(Folder);
+
+impl Deref for Scene {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
+}
 
 /// How a program ended.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ pub struct Done {
 impl Scene {
     /// A folder with `n_photos` pictures in `photos`, half as many in `scans`, and the pipeline `p.yaml` of these nodes.
     pub fn new(n_photos: usize, nodes: &str) -> Self {
-        let scene = Scene(tempfile::tempdir().expect("a folder"));
+        let scene = Scene(Folder::new());
         scene.photos("photos", 0..n_photos);
         if nodes.contains("scans/") {
             scene.photos("scans", 0..n_photos / 2);
@@ -74,20 +75,6 @@ impl Scene {
         let head = "name: p\nvars: {micros: 0}\nrun: {commit_every: 10ms, threads: {rows: 1}}\nnodes:";
         scene.write("p.yaml", &format!("{head}{nodes}"));
         scene
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    pub fn write(&self, name: &str, text: &str) {
-        let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        fs::write(path, text).expect("a file");
-    }
-
-    pub fn read(&self, name: &str) -> String {
-        fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
     /// Pictures of different sizes, some of them cut short.
@@ -134,27 +121,9 @@ impl Scene {
         outputs
     }
 
-    /// Any program here, without the settings of whoever runs the tests.
-    pub fn command(&self, program: &str, args: &[&str]) -> Command {
-        let mut command = Command::new(program);
-        command.args(args).current_dir(self.0.path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
-        for variable in [
-            "FLOWGPU_LOG",
-            "RUST_BACKTRACE",
-            "FLOWGPU_FAULT",
-            "FLOWGPU_SHARD",
-            "JOB_COMPLETION_INDEX",
-            "SLURM_ARRAY_TASK_ID",
-            "SLURM_PROCID",
-        ] {
-            command.env_remove(variable);
-        }
-        command
-    }
-
     /// `flowgpu run p.yaml` and these arguments.
     pub fn run(&self, args: &[&str]) -> Done {
-        done(self.command(PROGRAM, &[&["run", "p.yaml"], args].concat()).output().expect("it starts"))
+        done(self.command(TESTING, &[&["run", "p.yaml"], args].concat()).output().expect("it starts"))
     }
 
     /// One shard.
@@ -166,12 +135,12 @@ impl Scene {
     pub fn start(&self, index: u32, of: u32, args: &[&str]) -> Child {
         let (index, of) = (index.to_string(), of.to_string());
         let args = [&["run", "p.yaml", "--shards", &of, "--shard", &index], args].concat();
-        let mut command = self.command(PROGRAM, &args);
+        let mut command = self.command(TESTING, &args);
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it starts")
     }
 
     pub fn merge(&self, args: &[&str]) -> Done {
-        done(self.command(PROGRAM, &[&["merge", "p.yaml"], args].concat()).output().expect("it starts"))
+        done(self.command(TESTING, &[&["merge", "p.yaml"], args].concat()).output().expect("it starts"))
     }
 
     /// What the journal of a shard says by now.
@@ -211,17 +180,4 @@ impl Done {
 pub fn done(output: Output) -> Done {
     let told = [output.stdout, output.stderr].concat();
     Done { code: output.status.code(), told: String::from_utf8_lossy(&told).into_owned() }
-}
-
-/// Asks again and again until there is an answer.
-pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(answer) = ask() {
-            return answer;
-        }
-        assert!(start.elapsed() < PATIENCE, "waited in vain for {what}");
-        // Not a time that anything depends on: only to leave the processor to the program.
-        std::thread::sleep(Duration::from_millis(2));
-    }
 }

@@ -7,7 +7,8 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::scene::{JOIN, LINES, PROGRAM, Scene, UNION, done};
+use crate::program::TESTING;
+use crate::scene::{JOIN, LINES, Scene, UNION, done};
 
 /// A row takes so long that a shard is far from its end when it is killed.
 const SLOW: [&str; 2] = ["--set", "micros=60000"];
@@ -117,13 +118,13 @@ fn a_wish_to_stop_ends_a_series_and_the_same_command_goes_on() {
     let scene = Scene::new(640, LINES);
     let expected = scene.undivided();
     let series = ["run", "p.yaml", "--shards", "16", "--shard", "0-15", "--grace", "10ms"];
-    let mut command = scene.command(PROGRAM, &[&series[..], &SLOW].concat());
+    let mut command = scene.command(TESTING, &[&series[..], &SLOW].concat());
     let child = command.stderr(Stdio::piped()).spawn().expect("it starts");
     scene.wait_for_cut(0, 16);
     kill_process(Pid::from_child(&child), Signal::TERM).expect("it is there");
     done(child.wait_with_output().expect("it ends")).expect(130);
     assert!(scene.history(1, 16).is_none(), "the next shard was not begun");
-    let again = done(scene.command(PROGRAM, &series).output().expect("it starts"));
+    let again = done(scene.command(TESTING, &series).output().expect("it starts"));
     assert!(again.expect(3).contains("resuming at "), "{again:?}");
     scene.merge(&[]).expect(3);
     assert_same(&scene, &expected);
