@@ -1,11 +1,12 @@
 //! Why a command did not do what it was asked to, as people read it.
 
 use std::fmt::Write;
-use std::{io, process};
+use std::process;
 
 use anstyle::{AnsiColor, Style};
 use engine::config::{Look, Mistakes};
 use engine::graph::render::plain::for_terminal;
+pub(crate) use engine::node::reason;
 use engine::node::{Fault, FaultKind};
 use engine::schedule::PlanError;
 
@@ -93,14 +94,6 @@ impl From<PlanError> for Failure {
     }
 }
 
-/// What the system says, as a part of a sentence and without its number.
-pub(crate) fn reason(error: &io::Error) -> String {
-    let text = error.to_string();
-    let words = text.split(" (os error").next().unwrap_or_default();
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
-}
-
 /// How mistakes are drawn there.
 pub(crate) fn look(terminal: &Terminal) -> Look {
     Look { colour: terminal.colour == Colour::On, ascii: terminal.charset == Charset::Ascii }
@@ -174,6 +167,8 @@ pub(crate) fn abort_now() -> ! {
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]

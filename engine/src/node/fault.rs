@@ -65,7 +65,7 @@ impl Fault {
             ErrorKind::NotFound => "no such file or folder".to_owned(),
             ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
             _ if is_io_error(error) => "the disk reports an error".to_owned(),
-            _ => error.to_string(),
+            _ => reason(error),
         };
         let fault = Fault::transient(format!("cannot {what} `{}`: {reason}", path.display()));
         match error.kind() {
@@ -97,6 +97,14 @@ impl Fault {
         self.node.get_or_insert_with(|| node.to_owned());
         self
     }
+}
+
+/// What the system says, as a part of a sentence and without its number.
+pub fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = words.chars();
+    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
 }
 
 fn is_io_error(error: &std::io::Error) -> bool {

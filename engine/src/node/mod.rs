@@ -26,7 +26,7 @@ pub use context::{BuildCx, SpecCx};
 pub use counting::Counting;
 pub use device::{Device, DeviceInfo, OpenCpu, OpenDevice};
 pub use devices::Devices;
-pub use fault::{Fault, FaultKind};
+pub use fault::{Fault, FaultKind, reason};
 pub use kind::{Advice, NodeKind, Parts, Role};
 pub use model::{Computed, LoadModel, Model, ModelError, Pending, Span, SpanStage, monotonic_ns};
 pub use need::{FileStamp, ModelNeed};
