@@ -30,10 +30,11 @@ class Run:
 
 
 def run(folder, pipeline, *options, sample=None):
-    """Runs `pipeline`, the text of a file, in `folder`. With `sample`, reads the resident set every so many seconds."""
+    """Runs `pipeline`, the text of a file, in `folder`, from its first row on whatever was run there before. With `sample`,
+    reads the resident set every so many seconds."""
     file, report = folder / "pipeline.yaml", folder / "report.json"
     file.write_text(pipeline)
-    command = [str(PROGRAM), "run", "-q", "--report", str(report), *options, str(file)]
+    command = [str(PROGRAM), "run", "-q", "--fresh", "--report", str(report), *options, str(file)]
     errors = (folder / "errors.txt").open("w+")
     start = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)

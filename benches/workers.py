@@ -43,7 +43,7 @@ nodes:
 def start(folder, pipeline, *options):
     file = Path(folder) / "p.yaml"
     file.write_text(pipeline)
-    command = [str(PROGRAM), "run", "-q", "--isolation", "process", "--workers-per-device", "2", *options, str(file)]
+    command = [str(PROGRAM), "run", "-q", "--fresh", "--isolation", "process", "--workers-per-device", "2", *options, str(file)]
     return subprocess.Popen(command)
 
 
