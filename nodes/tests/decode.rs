@@ -61,7 +61,6 @@ fn reference(path: &str) -> (u32, u32, Vec<u8>) {
 /// Files that Pillow opens and this decoder refuses, and why; the reverse happens in no file here.
 fn refused_here(name: &str) -> Option<&'static str> {
     match name {
-        "jpeg-arithmetic.jpg" => Some("unsupported"),
         // libjpeg makes up the missing part in grey.
         "jpeg-cut-with-end-marker.jpg" => Some("truncated"),
         // libjpeg puts coefficients that stand beyond a block into its last place, and says nothing.

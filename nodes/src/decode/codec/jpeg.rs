@@ -1,4 +1,4 @@
-//! JPEG: baseline, extended and progressive, Huffman-coded, 8 bits a sample.
+//! JPEG: baseline, extended and progressive, Huffman-coded or arithmetic-coded, 8 bits a sample.
 //!
 //! Promises: the RGB that libjpeg-turbo gives Pillow, bit for bit, for every file of these kinds that is whole. A file that is cut,
 //! or whose scans end early, is truncated; one whose scans break the code is damaged. Both are refused: libjpeg fills what is
@@ -7,6 +7,8 @@
 //!
 //! A picture whose first scan has all components is decoded row by row in small memory; others need all coefficients at once.
 
+mod arithmetic;
+mod arithmetic_blocks;
 mod bits;
 mod coefficients;
 mod colour;
@@ -66,13 +68,8 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     let frame = header.frame;
     let (width, height) = (frame.width as u32, frame.height as u32);
     limits.check(Format::Jpeg, width, height)?;
-    if frame.arithmetic {
-        return Err(DecodeError::unsupported(
-            "arithmetic-coded JPEG is not decoded: save it as baseline or progressive",
-        ));
-    }
-    // Before memory is taken for what cannot be there.
-    if frame.least_bits() > bytes.len() * 8 {
+    // Before memory is taken for what cannot be there. Arithmetic coding spends less than a bit on the probable.
+    if !frame.arithmetic && frame.least_bits() > bytes.len() * 8 {
         return Err(truncated("it has fewer bits than blocks"));
     }
     let raster = sized(&mut buffers.raster, frame.width * frame.height * 3);

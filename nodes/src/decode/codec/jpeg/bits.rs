@@ -4,18 +4,24 @@
 //! them were used. It must be asked once in a while (after each unit), before the made-up bits are more than can be counted.
 
 use super::super::super::error::DecodeError;
-use super::segments::{marker, next_marker};
+use super::segments::behind_restart;
 use super::{corrupt, truncated};
 
 /// Why a scan cannot be decoded any further.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Damage {
     /// Bits that are no code of the table.
+    #[error("a scan has bits that are no Huffman code")]
     NoSuchCode,
     /// A coefficient behind the last one of its block.
+    #[error("a scan has a coefficient beyond its block")]
     BeyondBlock,
     /// A correction of a coefficient by more than one step.
+    #[error("a scan corrects a coefficient by more than one step")]
     BadRefinement,
+    /// More bits than a coefficient can have.
+    #[error("a scan has a coefficient of more than 15 bits")]
+    TooLarge,
 }
 
 /// Reads bits, most significant first.
@@ -130,28 +136,14 @@ impl<'a> BitReader<'a> {
 
     /// Passes the restart marker number `n` (of 8), and what stands before it.
     pub(super) fn restart(&mut self, n: u8) -> Result<(), DecodeError> {
-        let found = next_marker(self.bytes, self.at).ok_or_else(|| truncated("a scan ends early"))?;
-        match self.bytes[found] {
-            marker if marker == marker::RST0 + n % 8 => {
-                *self = Self::new(self.bytes, found + 1);
-                Ok(())
-            }
-            marker::RST0..=marker::RST7 => Err(corrupt("a restart marker has the wrong number")),
-            _ => Err(truncated("a scan ends early")),
-        }
+        *self = Self::new(self.bytes, behind_restart(self.bytes, self.at, n)?);
+        Ok(())
     }
 
     /// The reason for which decoding ended, when `damage` was met here.
     #[cold]
     pub(super) fn refusal(&self, damage: Damage) -> DecodeError {
-        if self.is_overdrawn() {
-            return truncated("a scan ends early");
-        }
-        corrupt(match damage {
-            Damage::NoSuchCode => "a scan has bits that are no Huffman code",
-            Damage::BeyondBlock => "a scan has a coefficient beyond its block",
-            Damage::BadRefinement => "a scan corrects a coefficient by more than one step",
-        })
+        if self.is_overdrawn() { truncated("a scan ends early") } else { corrupt(damage.to_string()) }
     }
 }
 

@@ -1,13 +1,15 @@
 //! The way through a file's scans.
 
 use super::super::super::error::DecodeError;
+use super::arithmetic::Decider;
+use super::arithmetic_blocks::Arithmetic;
 use super::bits::BitReader;
 use super::coefficients::Coefficients;
 use super::frame::{Coding, Frame, MAX_COMPONENTS};
 use super::huffman::{Codes, Huffman};
 use super::planes::Planes;
 use super::progressive::{Part, Progressive};
-use super::scan::Scan;
+use super::scan::{BlockCoder, Scan};
 use super::segments::{Segments, marker};
 use super::sequential::{Coded, Sequential};
 use super::tables::{Quant, Tables};
@@ -61,6 +63,9 @@ fn ready<'r>(
     Huffman::ready(&mut slots[index & 3], codes.ok_or_else(|| corrupt(format!("Huffman table {index} is missing")))?)
 }
 
+/// Steps for coefficients that are multiplied later.
+const UNITY: [Quant; MAX_COMPONENTS] = [[1; 64]; MAX_COMPONENTS];
+
 /// A file, at the header of a scan.
 pub(super) struct Decoder<'a, 'w> {
     pub(super) segments: Segments<'a>,
@@ -86,9 +91,16 @@ impl Decoder<'_, '_> {
         for (component, quant) in frame.components().iter().zip(&mut quants) {
             *quant = *self.tables.quant(component.quant)?;
         }
-        let (mut coder, interval) = self.sequential(scan, &quants)?;
-        scan.stream(frame, interval, &mut coder, &mut planes, raster)?;
-        self.segments.at = coder.place();
+        let interval = self.tables.restart_interval;
+        self.segments.at = if frame.arithmetic {
+            let mut coder = self.arithmetic(scan, &quants);
+            scan.stream(frame, interval, &mut coder, &mut planes, raster)?;
+            coder.place()
+        } else {
+            let mut coder = self.sequential(scan, &quants)?;
+            scan.stream(frame, interval, &mut coder, &mut planes, raster)?;
+            coder.place()
+        };
         self.segments.expect_end()
     }
 
@@ -106,22 +118,28 @@ impl Decoder<'_, '_> {
             blocks_left = blocks_left
                 .checked_sub(scan.n_blocks(frame))
                 .ok_or_else(|| corrupt(format!("its scans go through it more than {} times", Self::MAX_PASSES)))?;
-            let place = match frame.coding {
+            if frame.coding == Coding::Progressive {
+                scan.check_progression()?;
+            }
+            coefficients.begin(&scan, &self.tables)?;
+            let interval = self.tables.restart_interval;
+            self.segments.at = match frame.coding {
+                _ if frame.arithmetic => {
+                    let mut coder = self.arithmetic(&scan, &UNITY);
+                    scan.collect(frame, interval, &mut coder, &mut coefficients)?;
+                    coder.place()
+                }
                 Coding::Sequential => {
-                    coefficients.begin(&scan, &self.tables)?;
-                    let (mut coder, interval) = self.sequential(&scan, &[[1; 64]; MAX_COMPONENTS])?;
+                    let mut coder = self.sequential(&scan, &UNITY)?;
                     scan.collect(frame, interval, &mut coder, &mut coefficients)?;
                     coder.place()
                 }
                 Coding::Progressive => {
-                    scan.check_progression()?;
-                    coefficients.begin(&scan, &self.tables)?;
-                    let (mut coder, interval) = self.progressive(&scan)?;
+                    let mut coder = self.progressive(&scan)?;
                     scan.collect(frame, interval, &mut coder, &mut coefficients)?;
                     coder.place()
                 }
             };
-            self.segments.at = place;
             match self.next_scan()? {
                 Some(next) => scan = next,
                 None => return coefficients.render(&mut planes, raster),
@@ -143,11 +161,7 @@ impl Decoder<'_, '_> {
         }
     }
 
-    fn sequential(
-        &mut self,
-        scan: &Scan,
-        quants: &[Quant; MAX_COMPONENTS],
-    ) -> Result<(Sequential<'_, '_>, usize), DecodeError> {
+    fn sequential(&mut self, scan: &Scan, quants: &[Quant; MAX_COMPONENTS]) -> Result<Sequential<'_, '_>, DecodeError> {
         self.tables.assume_standard_codes();
         self.codes.ready(scan, &self.tables, Wanted::Yes, Wanted::Yes)?;
         let mut components = [None; MAX_COMPONENTS];
@@ -155,10 +169,15 @@ impl Decoder<'_, '_> {
             *coded = Some(Coded { dc: self.codes.dc(slot.dc), ac: self.codes.ac(slot.ac), quant: *quant });
         }
         let reader = BitReader::new(self.segments.bytes, self.segments.at);
-        Ok((Sequential::new(reader, components), self.tables.restart_interval))
+        Ok(Sequential::new(reader, components))
     }
 
-    fn progressive(&mut self, scan: &Scan) -> Result<(Progressive<'_, '_>, usize), DecodeError> {
+    fn arithmetic<'q>(&self, scan: &Scan, quants: &'q [Quant; MAX_COMPONENTS]) -> Arithmetic<'_, 'q> {
+        let decider = Decider::new(self.segments.bytes, self.segments.at);
+        Arithmetic::new(decider, self.frame.coding, scan, self.tables.conditioning, quants)
+    }
+
+    fn progressive(&mut self, scan: &Scan) -> Result<Progressive<'_, '_>, DecodeError> {
         let part = match (scan.first, scan.high) {
             (0, 0) => {
                 self.codes.ready(scan, &self.tables, Wanted::Yes, Wanted::No)?;
@@ -176,7 +195,7 @@ impl Decoder<'_, '_> {
             }
         };
         let reader = BitReader::new(self.segments.bytes, self.segments.at);
-        Ok((Progressive::new(reader, part, *scan), self.tables.restart_interval))
+        Ok(Progressive::new(reader, part, *scan))
     }
 }
 

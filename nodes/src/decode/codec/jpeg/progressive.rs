@@ -37,11 +37,6 @@ impl<'a, 't> Progressive<'a, 't> {
         Self { reader, part, scan, previous: [0; MAX_COMPONENTS], empty_blocks: 0 }
     }
 
-    /// Behind which place of the file the scan's end is to be looked for.
-    pub(super) fn place(&self) -> usize {
-        self.reader.place()
-    }
-
     fn dc_first(&mut self, slot: usize, table: &Huffman, block: &mut Block) -> Result<(), Damage> {
         let previous = &mut self.previous[slot];
         *previous = previous.wrapping_add(table.run_value(&mut self.reader)?.value);
@@ -170,5 +165,9 @@ impl BlockCoder for Progressive<'_, '_> {
 
     fn refusal(&self, damage: Damage) -> DecodeError {
         self.reader.refusal(damage)
+    }
+
+    fn place(&self) -> usize {
+        self.reader.place()
     }
 }

@@ -184,6 +184,9 @@ pub(super) trait BlockCoder {
 
     /// The reason for which decoding ends.
     fn refusal(&self, damage: Damage) -> DecodeError;
+
+    /// From where on the end of the scan is to be looked for.
+    fn place(&self) -> usize;
 }
 
 struct Restarts {

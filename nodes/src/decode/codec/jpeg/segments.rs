@@ -10,6 +10,7 @@ use super::{corrupt, truncated};
 /// The markers that matter here, by their second byte.
 pub(super) mod marker {
     pub(in super::super) const DHT: u8 = 0xc4;
+    pub(in super::super) const DAC: u8 = 0xcc;
     pub(in super::super) const RST0: u8 = 0xd0;
     pub(in super::super) const RST7: u8 = 0xd7;
     pub(in super::super) const SOI: u8 = 0xd8;
@@ -97,8 +98,18 @@ impl<'a> Segments<'a> {
     }
 }
 
+/// The place behind the next marker, which must be the restart marker number `n` (of 8).
+pub(super) fn behind_restart(bytes: &[u8], at: usize, n: u8) -> Result<usize, DecodeError> {
+    let found = next_marker(bytes, at).ok_or_else(|| truncated("a scan ends early"))?;
+    match bytes[found] {
+        marker if marker == marker::RST0 + n % 8 => Ok(found + 1),
+        marker::RST0..=marker::RST7 => Err(corrupt("a restart marker has the wrong number")),
+        _ => Err(truncated("a scan ends early")),
+    }
+}
+
 /// The place of the next marker's second byte. Stuffed zeros inside scans and fill bytes are passed over.
-pub(super) fn next_marker(bytes: &[u8], mut at: usize) -> Option<usize> {
+fn next_marker(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += bytes.get(at..)?.iter().position(|&byte| byte == 0xff)? + 1;
         while *bytes.get(at)? == 0xff {

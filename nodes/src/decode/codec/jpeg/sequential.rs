@@ -28,11 +28,6 @@ impl<'a, 't> Sequential<'a, 't> {
     pub(super) fn new(reader: BitReader<'a>, components: [Option<Coded<'t>>; MAX_COMPONENTS]) -> Self {
         Self { reader, components, previous: [0; MAX_COMPONENTS] }
     }
-
-    /// Behind which place of the file the scan's end is to be looked for.
-    pub(super) fn place(&self) -> usize {
-        self.reader.place()
-    }
 }
 
 impl BlockCoder for Sequential<'_, '_> {
@@ -78,5 +73,9 @@ impl BlockCoder for Sequential<'_, '_> {
 
     fn refusal(&self, damage: Damage) -> DecodeError {
         self.reader.refusal(damage)
+    }
+
+    fn place(&self) -> usize {
+        self.reader.place()
     }
 }

@@ -39,12 +39,28 @@ pub(super) static NATURAL_ORDER: [u8; 128] = {
 /// Steps of quantisation, in rows of a block.
 pub(super) type Quant = [i16; 64];
 
+/// How contexts of arithmetic coding are chosen, by number of table.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Conditioning {
+    /// Logarithms of the differences that are not small any more, and that are large.
+    pub(super) dc: [(u8, u8); 16],
+    /// The last coefficient of those that are near the first.
+    pub(super) ac: [u8; 16],
+}
+
+impl Default for Conditioning {
+    fn default() -> Self {
+        Self { dc: [(0, 1); 16], ac: [5; 16] }
+    }
+}
+
 /// The tables in force at a place in the file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tables {
     quant: [Option<Quant>; 4],
     pub(super) dc: [Option<Codes>; 4],
     pub(super) ac: [Option<Codes>; 4],
+    pub(super) conditioning: Conditioning,
     /// Units between restart markers; 0: there are none.
     pub(super) restart_interval: usize,
 }
@@ -55,6 +71,7 @@ impl Tables {
         match marker {
             marker::DQT => self.read_quant(body),
             marker::DHT => self.read_codes(body),
+            marker::DAC => self.read_conditioning(body),
             marker::DRI => {
                 let &[high, low] = body else {
                     return Err(corrupt("its restart interval has the wrong length"));
@@ -96,6 +113,22 @@ impl Tables {
                 table[usize::from(place)] = step as i16;
             }
             body = rest;
+        }
+        Ok(())
+    }
+
+    fn read_conditioning(&mut self, body: &[u8]) -> Result<(), DecodeError> {
+        let wrong = || corrupt("the conditioning of arithmetic coding is none");
+        let (pairs, []) = body.as_chunks::<2>() else {
+            return Err(wrong());
+        };
+        for &[kind, value] in pairs {
+            let index = usize::from(kind & 15);
+            match (kind >> 4, value & 15, value >> 4) {
+                (0, lower, upper) if lower <= upper => self.conditioning.dc[index] = (lower, upper),
+                (1, ..) => self.conditioning.ac[index] = value,
+                _ => return Err(wrong()),
+            }
         }
         Ok(())
     }
