@@ -253,7 +253,7 @@ mod avx2 {
     #[target_feature(enable = "avx2")]
     fn sixteen([luma, cb, cr]: [&[u8]; 3], out: &mut [u8]) {
         const RED: i32 = colour::factors::CR_TO_RED - (1 << 16);
-        const GREEN: i32 = colour::factors::CR_TO_GREEN + (1 << 16) & 0xffff | colour::factors::CB_TO_GREEN << 16;
+        const GREEN: i32 = (colour::factors::CR_TO_GREEN + (1 << 16)) & 0xffff | colour::factors::CB_TO_GREEN << 16;
         const BLUE: i32 = colour::factors::CB_TO_BLUE - (2 << 16);
         const { assert!(BLUE % 2 == 0, "its half is taken") };
         let luma = _mm256_cvtepu8_epi16(load(luma));

@@ -121,7 +121,7 @@ impl Plane<'_> {
         if *stretch == Stretch::None {
             return at(near);
         }
-        let far = if y % 2 == 0 { near - 1 } else { near + 1 };
+        let far = if y.is_multiple_of(2) { near - 1 } else { near + 1 };
         let far = if stretch.weighs_lines() { at(far) } else { at(near) };
         stretch.line(at(near), far, y % 2, component.width, line);
         line
