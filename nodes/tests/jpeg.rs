@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nodes::decode::{DecodeError, Decoded, Limits, Preprocess, Scratch, decode, decode_into};
+use nodes::decode::{DecodeError, Decoded, Limits, Preprocess, Scale, Scratch, decode, decode_into, decode_scaled};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -11,6 +11,8 @@ use serde::Deserialize;
 struct Told {
     size: [u32; 2],
     crc32: u32,
+    /// By denominator.
+    scaled: BTreeMap<u32, u32>,
 }
 
 fn folder() -> PathBuf {
@@ -53,6 +55,21 @@ fn every_picture_has_pillows_bytes() {
             Ok(got) if crc32fast::hash(&got.pixels) != told.crc32 => wrong.push(format!("{name}: other bytes")),
             Ok(_) => {}
             Err(error) => wrong.push(format!("{name}: {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_picture_has_pillows_bytes_at_a_fraction_of_its_size() {
+    let mut wrong = Vec::new();
+    for (name, told) in told() {
+        for (denominator, scale) in [(2, Scale::Half), (4, Scale::Quarter), (8, Scale::Eighth)] {
+            let got = decode_scaled(&given(&name), Limits::default(), scale).unwrap();
+            assert_eq!([got.width, got.height], told.size.map(|side| side.div_ceil(denominator)), "{name}");
+            if crc32fast::hash(&got.pixels) != told.scaled[&denominator] {
+                wrong.push(format!("{name} at 1/{denominator}"));
+            }
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -15,11 +15,12 @@ use std::fmt;
 
 use super::error::DecodeError;
 use super::orientation::Orientation;
+pub use jpeg::Scale;
 
 /// The picture formats that are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// JPEG: baseline and progressive, Huffman-coded, 8 bits.
+    /// JPEG: baseline and progressive, Huffman-coded or arithmetic-coded, 8 bits.
     Jpeg,
     /// PNG; of an animated one the default image.
     Png,
@@ -152,8 +153,16 @@ pub struct Decoded {
 /// # Errors
 /// [`DecodeError`], for everything that is no whole picture of a known format within the limits.
 pub fn decode(bytes: &[u8], limits: Limits) -> Result<Decoded, DecodeError> {
+    decode_scaled(bytes, limits, Scale::Full)
+}
+
+/// As [`decode`], to a fraction of the size if the picture is a JPEG; others are decoded whole. Limits count stored pixels.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_scaled(bytes: &[u8], limits: Limits, scale: Scale) -> Result<Decoded, DecodeError> {
     let mut buffers = Buffers::default();
-    let raster = decode_raster(bytes, limits, &mut buffers)?;
+    let raster = decode_raster(bytes, limits, scale, &mut buffers)?;
     let mut pixels = buffers.raster;
     pixels.truncate(raster.len());
     let (width, height) = raster.orientation.size(raster.width, raster.height);
@@ -203,12 +212,17 @@ pub(super) fn sized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 }
 
 /// Decodes into [`Buffers::raster`], as stored, without turning it upright.
-pub(super) fn decode_raster(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode_raster(
+    bytes: &[u8],
+    limits: Limits,
+    scale: Scale,
+    buffers: &mut Buffers,
+) -> Result<Raster, DecodeError> {
     if bytes.is_empty() {
         return Err(DecodeError::Empty);
     }
     match Format::of(bytes) {
-        Some(Format::Jpeg) => jpeg::decode(bytes, limits, buffers),
+        Some(Format::Jpeg) => jpeg::decode(bytes, limits, scale, buffers),
         Some(Format::Png) => png::decode(bytes, limits, buffers),
         Some(Format::WebP) => webp::decode(bytes, limits, buffers),
         Some(Format::Gif) => gif::decode(bytes, limits, buffers),

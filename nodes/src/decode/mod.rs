@@ -19,7 +19,7 @@ pub mod preprocess;
 pub mod resample;
 mod resample_kernel;
 
-pub use codec::{Decoded, Format, Limits, decode};
+pub use codec::{Decoded, Format, Limits, Scale, decode, decode_scaled};
 pub use error::DecodeError;
 pub use pixels::{Original, Scratch, decode_into, with_scratch};
 pub use preprocess::{Crop, Interpolation, Preprocess, Resize};

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::codec::{Buffers, Format, Limits, decode_raster, sized};
+use super::codec::{Buffers, Format, Limits, Scale, decode_raster, sized};
 use super::error::DecodeError;
 use super::geometry::Geometry;
 use super::orientation::Orientation;
@@ -88,7 +88,7 @@ fn decode_with<'out>(
     scratch: &mut Scratch,
     out: impl FnOnce(usize, usize) -> &'out mut [u8],
 ) -> Result<Original, DecodeError> {
-    let raster = decode_raster(bytes, limits, &mut scratch.buffers)?;
+    let raster = decode_raster(bytes, limits, Scale::Full, &mut scratch.buffers)?;
     let (width, height) = raster.orientation.size(raster.width, raster.height);
     let geometry = Geometry::of(width, height, options);
     let [out_width, out_height] = geometry.out.map(|side| u32::try_from(side).unwrap_or(u32::MAX));

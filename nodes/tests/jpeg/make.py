@@ -4,7 +4,8 @@
 
 Needs `cjpeg` of libjpeg-turbo on the path (Debian's `libjpeg-turbo-progs`), because Pillow writes few kinds of JPEG.
 
-`pillow.json` has for each file the size and the crc32 of the bytes of `convert("RGB")`.
+`pillow.json` has for each file the size and the crc32 of the bytes of `convert("RGB")`, also scaled to a half, a quarter and an
+eighth while decoding.
 """
 
 import io
@@ -145,10 +146,24 @@ for seed in range(6):
     steps = b"".join((step * dice.choice([1, 1, 1, 150])).to_bytes(2, "big") for step in wild[begin + 5:end])
     write(f"wild-16-bit-{seed}", wild[:begin] + b"\xff\xdb\0\x83\x10" + steps + wild[end:])
 
+
+
+def drafted(opened, denominator):
+    """Scaled in the transform. Pillow's `draft` does this, but not for pictures that become smaller than a pixel of it."""
+    size = tuple(-(-side // denominator) for side in opened.size)
+    opened.tile = [opened.tile[0]._replace(extents=(0, 0, *size))]
+    opened._size = size
+    opened.decoderconfig = (denominator, 0)
+    return opened.convert("RGB")
+
+
 told = {}
 for path in sorted(HERE.glob("*.jpg")):
     with Image.open(path) as opened:
         rgb = opened.convert("RGB")
-    told[path.stem] = {"size": list(rgb.size), "crc32": zlib.crc32(rgb.tobytes())}
+    told[path.stem] = {"size": list(rgb.size), "crc32": zlib.crc32(rgb.tobytes()), "scaled": {}}
+    for denominator in (2, 4, 8):
+        with Image.open(path) as opened:
+            told[path.stem]["scaled"][denominator] = zlib.crc32(drafted(opened, denominator).tobytes())
 lines = (f"{json.dumps(name)}: {json.dumps(value)}" for name, value in told.items())
 (HERE / "pillow.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")

@@ -17,9 +17,11 @@ mod frame;
 mod header;
 mod huffman;
 mod idct;
+mod idct_reduced;
 mod kernel;
 mod planes;
 mod progressive;
+mod scale;
 mod scan;
 mod segments;
 mod sequential;
@@ -37,6 +39,7 @@ use decoder::{Decoder, ReadyCodes};
 use frame::{Coding, MAX_COMPONENTS};
 use header::Header;
 use planes::{PlaneBuffers, Planes};
+pub use scale::Scale;
 use scan::Scan;
 use segments::Segments;
 use tables::Tables;
@@ -61,18 +64,18 @@ impl Workspace {
     }
 }
 
-pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+/// Decodes into the raster of `buffers`. The limits are those of the picture as it is stored, whatever the scale.
+pub(super) fn decode(bytes: &[u8], limits: Limits, scale: Scale, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let mut segments = Segments::new(bytes);
     let mut tables = Tables::default();
-    let header = Header::read(&mut segments, &mut tables)?;
+    let header = Header::read(&mut segments, &mut tables, scale)?;
     let frame = header.frame;
-    let (width, height) = (frame.width as u32, frame.height as u32);
-    limits.check(Format::Jpeg, width, height)?;
+    limits.check(Format::Jpeg, frame.width as u32, frame.height as u32)?;
     // Before memory is taken for what cannot be there. Arithmetic coding spends less than a bit on the probable.
     if !frame.arithmetic && frame.least_bits() > bytes.len() * 8 {
         return Err(truncated("it has fewer bits than blocks"));
     }
-    let raster = sized(&mut buffers.raster, frame.width * frame.height * 3);
+    let raster = sized(&mut buffers.raster, frame.scaled_width * frame.scaled_height * 3);
     let Workspace { planes, coefficients, codes } = &mut buffers.jpeg;
     let planes = Planes::new(planes, &frame, header.model);
     let scan = Scan::read(&bytes[header.first_scan.clone()], &frame)?;
@@ -84,6 +87,7 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     }
     let block = |range: &Option<Range<usize>>| range.clone().and_then(|range| bytes.get(range));
     let orientation = Orientation::from_metadata(block(&header.exif), block(&header.xmp));
+    let (width, height) = (frame.scaled_width as u32, frame.scaled_height as u32);
     Ok(Raster { width, height, format: Format::Jpeg, orientation })
 }
 

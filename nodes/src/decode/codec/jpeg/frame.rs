@@ -2,6 +2,7 @@
 
 use super::super::super::error::DecodeError;
 use super::corrupt;
+use super::scale::Scale;
 
 /// Samples along the side of a block.
 pub(super) const BLOCK: usize = 8;
@@ -26,6 +27,8 @@ pub(super) struct Component {
     pub(super) v: usize,
     /// Which quantisation table.
     pub(super) quant: usize,
+    /// Samples along the side of a block, once it is transformed.
+    pub(super) size: usize,
     /// Samples that stand in the picture.
     pub(super) width: usize,
     pub(super) height: usize,
@@ -46,6 +49,11 @@ pub(super) struct Frame {
     pub(super) height: usize,
     components: [Component; MAX_COMPONENTS],
     n_components: usize,
+    /// Samples along the side of a block of the component that has most: how large the picture is decoded.
+    pub(super) size: usize,
+    /// The size of the picture as it is decoded.
+    pub(super) scaled_width: usize,
+    pub(super) scaled_height: usize,
     /// The largest sampling factors.
     pub(super) max_h: usize,
     pub(super) max_v: usize,
@@ -56,7 +64,7 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Reads the body of a frame's segment.
-    pub(super) fn read(marker: u8, body: &[u8]) -> Result<Self, DecodeError> {
+    pub(super) fn read(marker: u8, body: &[u8], scale: Scale) -> Result<Self, DecodeError> {
         let short = || corrupt("its frame header has the wrong length");
         let &[precision, y1, y0, x1, x0, n, ref components @ ..] = body else {
             return Err(short());
@@ -90,6 +98,7 @@ impl Frame {
             height: usize::from(y1) << 8 | usize::from(y0),
             width: usize::from(x1) << 8 | usize::from(x0),
             n_components,
+            size: scale.block(),
             ..Self::default()
         };
         for (component, said) in frame.components.iter_mut().zip(components.chunks_exact(3)) {
@@ -141,12 +150,22 @@ impl Frame {
         }
         self.units_wide = self.width.div_ceil(max_h * BLOCK);
         self.units_high = self.height.div_ceil(max_v * BLOCK);
-        let (width, height, units_wide, units_high) = (self.width, self.height, self.units_wide, self.units_high);
+        self.scaled_width = (self.width * self.size).div_ceil(BLOCK);
+        self.scaled_height = (self.height * self.size).div_ceil(BLOCK);
+        let Self { width, height, size, units_wide, units_high, .. } = *self;
         for component in &mut self.components[..self.n_components] {
-            component.width = (width * component.h).div_ceil(max_h);
-            component.height = (height * component.v).div_ceil(max_v);
-            component.blocks_wide = component.width.div_ceil(BLOCK);
-            component.blocks_high = component.height.div_ceil(BLOCK);
+            // A component that is coded smaller is transformed larger, where that spares stretching it.
+            component.size = size;
+            while component.size < BLOCK
+                && (max_h * size).is_multiple_of(component.h * component.size * 2)
+                && (max_v * size).is_multiple_of(component.v * component.size * 2)
+            {
+                component.size *= 2;
+            }
+            component.width = (width * component.h * component.size).div_ceil(max_h * BLOCK);
+            component.height = (height * component.v * component.size).div_ceil(max_v * BLOCK);
+            component.blocks_wide = (width * component.h).div_ceil(max_h * BLOCK);
+            component.blocks_high = (height * component.v).div_ceil(max_v * BLOCK);
             component.padded_wide = units_wide * component.h;
             component.padded_high = units_high * component.v;
         }

@@ -4,12 +4,14 @@
 //! exceed 16 bits, sums wrap and results saturate as in libjpeg-turbo's vector code, which is what a PC runs.
 
 use super::frame::BLOCK;
+use super::idct_reduced::transform_to_one;
 use super::kernel;
 
 /// Coefficients or products, row by row.
 pub(super) type Block = [i16; 64];
 
-const fn fixed(value: f64) -> i32 {
+/// A factor in fixed point.
+pub(super) const fn fixed(value: f64) -> i32 {
     (value * 8192.0 + 0.5) as i32
 }
 
@@ -53,14 +55,17 @@ pub(super) const FIRST_SHIFT: u32 = FACTOR_BITS - KEPT_BITS;
 /// What the second pass takes away: a transform of both axes is 8 times too large.
 pub(super) const SECOND_SHIFT: u32 = FACTOR_BITS + KEPT_BITS + 3;
 
-/// Writes the 8×8 samples of a block to lines that are `stride` bytes apart. Behind `last`, in the order of coding, all
-/// coefficients are zero.
+/// Writes the samples of a block, `size` along each side (8, 4, 2 or 1), to lines that are `stride` bytes apart. Behind `last`, in
+/// the order of coding, all coefficients are zero.
 #[inline(always)]
-pub(super) fn transform(block: &Block, last: usize, out: &mut [u8], stride: usize) {
-    if last == 0 {
-        return fill(block[0], out, stride);
+pub(super) fn transform(block: &Block, last: usize, size: usize, out: &mut [u8], stride: usize) {
+    match size {
+        8 if last == 0 => fill(block[0], out, stride),
+        8 => kernel::transform(block, out, stride),
+        4 => kernel::transform_to_four(block, out, stride),
+        2 => kernel::transform_to_two(block, out, stride),
+        _ => out[0] = transform_to_one(block),
     }
-    kernel::transform(block, out, stride);
 }
 
 /// All samples are the same.

@@ -5,6 +5,7 @@
 
 use super::colour::ycc_pixel;
 use super::idct::{Block, transform_plainly};
+use super::idct_reduced;
 
 /// Writes the 8×8 samples of a block to lines that are `stride` bytes apart.
 #[inline(always)]
@@ -15,6 +16,26 @@ pub(super) fn transform(block: &Block, out: &mut [u8], stride: usize) {
         return unsafe { avx2::transform(block, out, stride) };
     }
     transform_plainly(block, out, stride);
+}
+
+/// Writes the 4×4 samples of a block.
+pub(super) fn transform_to_four(block: &Block, out: &mut [u8], stride: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: as above.
+        return unsafe { avx2::transform_to_four(block, out, stride) };
+    }
+    idct_reduced::transform_to_four(block, out, stride);
+}
+
+/// Writes the 2×2 samples of a block.
+pub(super) fn transform_to_two(block: &Block, out: &mut [u8], stride: usize) {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: as above.
+        return unsafe { avx2::transform_to_two(block, out, stride) };
+    }
+    idct_reduced::transform_to_two(block, out, stride);
 }
 
 /// Twice as many samples, weighed along the line.
@@ -79,6 +100,7 @@ mod avx2 {
 
     use super::super::colour;
     use super::super::idct::{Block, FACTOR_BITS, FIRST_SHIFT, KEPT_BITS, SECOND_SHIFT, factors};
+    use super::super::idct_reduced;
 
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -169,6 +191,18 @@ mod avx2 {
             _mm256_unpacklo_epi64(upper_23, lower_23),
             _mm256_unpackhi_epi64(upper_23, lower_23),
         ]
+    }
+
+    // The compiler finds these by itself, once it may use the instructions.
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn transform_to_four(block: &Block, out: &mut [u8], stride: usize) {
+        idct_reduced::transform_to_four(block, out, stride);
+    }
+
+    #[target_feature(enable = "avx2")]
+    pub(super) fn transform_to_two(block: &Block, out: &mut [u8], stride: usize) {
+        idct_reduced::transform_to_two(block, out, stride);
     }
 
     /// Samples that one step of a loop makes.

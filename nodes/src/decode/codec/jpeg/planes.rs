@@ -5,7 +5,7 @@
 
 use super::super::sized;
 use super::colour;
-use super::frame::{BLOCK, Component, Frame, MAX_COMPONENTS};
+use super::frame::{Component, Frame, MAX_COMPONENTS};
 use super::header::Model;
 use super::idct::{self, Block};
 use super::upsample::Stretch;
@@ -52,12 +52,13 @@ impl<'b> Planes<'b> {
         let mut planes: [Plane<'b>; MAX_COMPONENTS] = Default::default();
         let memory = buffers.samples.iter_mut().zip(&mut buffers.lines);
         for ((plane, component), (samples, line)) in planes.iter_mut().zip(frame.components()).zip(memory) {
-            let stride = component.padded_wide * BLOCK;
-            let kept = component.v + 1;
-            let n_lines = kept + component.v * BLOCK;
+            let stride = component.padded_wide * component.size;
+            // As many as make one row of pixels of each kind, and the one above.
+            let kept = component.v * component.size / frame.size + 1;
+            let n_lines = kept + component.v * component.size;
             *plane = Plane {
                 samples: sized(samples, n_lines * stride + SLACK),
-                line: sized(line, frame.units_wide * frame.max_h * BLOCK + SLACK),
+                line: sized(line, frame.units_wide * frame.max_h * frame.size + SLACK),
                 stride,
                 kept,
                 component: *component,
@@ -73,19 +74,21 @@ impl<'b> Planes<'b> {
     #[inline(always)]
     pub(super) fn put(&mut self, index: usize, x: usize, y: usize, block: &Block, last: usize) {
         let plane = &mut self.planes[index];
-        let at = (plane.kept + y * BLOCK) * plane.stride + x * BLOCK;
-        idct::transform(block, last, &mut plane.samples[at..], plane.stride);
+        let size = plane.component.size;
+        let at = (plane.kept + y * size) * plane.stride + x * size;
+        idct::transform(block, last, size, &mut plane.samples[at..], plane.stride);
     }
 
     /// Writes the lines of pixels that are now known, when the row of units number `unit_y` is there.
     pub(super) fn finish_row(&mut self, unit_y: usize, raster: &mut [u8]) {
         let Self { planes, frame, model, pending } = self;
-        let n_lines = frame.max_v * BLOCK;
+        let n_lines = frame.max_v * frame.size;
+        let row_bytes = frame.scaled_width * 3;
         let is_last = unit_y + 1 == frame.units_high;
         let begin = (unit_y * n_lines).saturating_sub(*pending);
-        let end = if is_last { frame.height } else { (unit_y + 1) * n_lines - *pending };
+        let end = if is_last { frame.scaled_height } else { (unit_y + 1) * n_lines - *pending };
         let planes = &mut planes[..frame.components().len()];
-        let rows = raster[begin * frame.width * 3..end * frame.width * 3].chunks_exact_mut(frame.width * 3);
+        let rows = raster[begin * row_bytes..end * row_bytes].chunks_exact_mut(row_bytes);
         for (y, row) in (begin..end).zip(rows) {
             let [first, second, third, fourth] = &mut *planes else {
                 match &mut *planes {
@@ -111,13 +114,13 @@ impl Plane<'_> {
     /// The samples for line `y` of the picture, as wide as the picture or wider.
     fn line(&mut self, y: usize, unit_y: usize, frame: &Frame) -> &[u8] {
         let Self { samples, line, stride, kept, component, stretch } = self;
-        let first = (unit_y * component.v * BLOCK) as isize - *kept as isize;
+        let first = (unit_y * component.v * component.size) as isize - *kept as isize;
         // Beyond the picture's edges its outermost lines stand again.
         let at = |y: isize| {
             let y = y.clamp(0, component.height as isize - 1);
             &samples[(y - first) as usize * *stride..][..*stride + SLACK]
         };
-        let near = (y * component.v / frame.max_v) as isize;
+        let near = (y * component.v * component.size / (frame.max_v * frame.size)) as isize;
         if *stretch == Stretch::None {
             return at(near);
         }
@@ -129,7 +132,7 @@ impl Plane<'_> {
 
     fn keep_last_lines(&mut self) {
         let n = self.kept * self.stride;
-        let end = (self.kept + self.component.v * BLOCK) * self.stride;
+        let end = (self.kept + self.component.v * self.component.size) * self.stride;
         self.samples.copy_within(end - n..end, 0);
     }
 }

@@ -25,8 +25,12 @@ pub(super) enum Stretch {
 
 impl Stretch {
     pub(super) fn of(component: &Component, frame: &Frame) -> Self {
-        match (frame.max_h / component.h, frame.max_v / component.v) {
+        let along = frame.max_h * frame.size / (component.h * component.size);
+        let down = frame.max_v * frame.size / (component.v * component.size);
+        match (along, down) {
             (1, 1) => Self::None,
+            // Blocks of one sample have no lines between which to weigh.
+            (along, _) if frame.size == 1 => Self::Repeat(along),
             (2, 1) if component.width > 2 => Self::Along,
             (1, 2) => Self::Down,
             (2, 2) if component.width > 2 => Self::Both,
