@@ -25,7 +25,9 @@ pub(super) enum Damage {
 }
 
 /// Reads bits, most significant first.
-#[derive(Debug)]
+///
+/// Small, and copied: a loop that works on a copy of its own has it in registers.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -68,14 +70,15 @@ impl<'a> BitReader<'a> {
                 return;
             }
         }
-        self.refill_bytewise();
+        *self = self.refilled_bytewise();
     }
 
+    /// By value, so that the reader of a loop need not lie in memory for the sake of this rare call.
     #[inline(never)]
-    fn refill_bytewise(&mut self) {
+    fn refilled_bytewise(mut self) -> Self {
         while self.n_bits <= 56 {
             let Some(&byte) = self.bytes.get(self.at) else {
-                return self.make_up();
+                return self.with_made_up();
             };
             let mut next = self.at + 1;
             if byte == 0xff {
@@ -83,7 +86,7 @@ impl<'a> BitReader<'a> {
                     next += 1;
                 }
                 if self.bytes.get(next) != Some(&0) {
-                    return self.make_up();
+                    return self.with_made_up();
                 }
                 next += 1;
             }
@@ -91,11 +94,13 @@ impl<'a> BitReader<'a> {
             self.ahead |= u64::from(byte) << (56 - self.n_bits);
             self.n_bits += 8;
         }
+        self
     }
 
-    fn make_up(&mut self) {
+    fn with_made_up(mut self) -> Self {
         self.made_up = self.made_up.saturating_add(64 - self.n_bits);
         self.n_bits = 64;
+        self
     }
 
     /// The next `n` bits, of those that are ahead: 1 to 32.

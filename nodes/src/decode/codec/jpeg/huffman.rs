@@ -153,20 +153,17 @@ impl Huffman {
             reader.consume(look.length());
             return Ok((look.0 >> 8) as u8);
         }
-        self.long_symbol(reader)
+        let (symbol, length) = self.long_symbol(reader.peek(16)).ok_or(Damage::NoSuchCode)?;
+        reader.consume(length);
+        Ok(symbol)
     }
 
+    /// The symbol and the length of a code that is longer than a look.
     #[inline(never)]
-    fn long_symbol(&self, reader: &mut BitReader<'_>) -> Result<u8, Damage> {
-        let code = reader.peek(16);
-        for length in LOOK + 1..=16 {
-            if code < self.limits[length as usize] {
-                reader.consume(length);
-                let index = (code >> (16 - length)) as i32 + self.offsets[length as usize];
-                return Ok(self.codes.symbols[index as usize & 255]);
-            }
-        }
-        Err(Damage::NoSuchCode)
+    fn long_symbol(&self, code: u32) -> Option<(u8, u32)> {
+        let length = (LOOK + 1..=16).find(|&length| code < self.limits[length as usize])?;
+        let index = (code >> (16 - length)) as i32 + self.offsets[length as usize];
+        Some((self.codes.symbols[index as usize & 255], length))
     }
 }
 

@@ -37,24 +37,31 @@ impl<'a, 't> Progressive<'a, 't> {
         Self { reader, part, scan, previous: [0; MAX_COMPONENTS], empty_blocks: 0 }
     }
 
-    fn dc_first(&mut self, slot: usize, table: &Huffman, block: &mut Block) -> Result<(), Damage> {
+    fn dc_first(
+        &mut self,
+        reader: &mut BitReader<'_>,
+        slot: usize,
+        table: &Huffman,
+        block: &mut Block,
+    ) -> Result<(), Damage> {
         let previous = &mut self.previous[slot];
-        *previous = previous.wrapping_add(table.run_value(&mut self.reader)?.value);
+        *previous = previous.wrapping_add(table.run_value(reader)?.value);
         block[0] = (*previous << self.scan.low) as i16;
         Ok(())
     }
 
-    fn ac_first(&mut self, table: &Huffman, block: &mut Block) -> Result<(), Damage> {
+    #[inline(always)]
+    fn ac_first(&mut self, reader: &mut BitReader<'_>, table: &Huffman, block: &mut Block) -> Result<(), Damage> {
         if self.empty_blocks > 0 {
             self.empty_blocks -= 1;
             return Ok(());
         }
         let mut n = self.scan.first;
         while n <= self.scan.last {
-            let coefficient = table.run_value(&mut self.reader)?;
+            let coefficient = table.run_value(reader)?;
             if coefficient.size == 0 {
                 if coefficient.run < 15 {
-                    self.empty_blocks = self.read_empty_blocks(coefficient.run) - 1;
+                    self.empty_blocks = Self::read_empty_blocks(reader, coefficient.run) - 1;
                     break;
                 }
                 n += 16;
@@ -71,32 +78,33 @@ impl<'a, 't> Progressive<'a, 't> {
     }
 
     /// The length of a run of blocks, this one included.
-    fn read_empty_blocks(&mut self, log: usize) -> u32 {
-        (1 << log) + self.reader.read(log as u32)
+    fn read_empty_blocks(reader: &mut BitReader<'_>, log: usize) -> u32 {
+        (1 << log) + reader.read(log as u32)
     }
 
-    fn ac_refine(&mut self, table: &Huffman, block: &mut Block) -> Result<(), Damage> {
+    #[inline(always)]
+    fn ac_refine(&mut self, reader: &mut BitReader<'_>, table: &Huffman, block: &mut Block) -> Result<(), Damage> {
         let step = 1_i16 << self.scan.low;
         let mut n = self.scan.first;
         if self.empty_blocks == 0 {
             while n <= self.scan.last {
-                let symbol = table.symbol(&mut self.reader)?;
+                let symbol = table.symbol(reader)?;
                 let mut zeros = symbol >> 4;
                 let mut value = 0;
                 match symbol & 15 {
                     0 if zeros < 15 => {
-                        self.empty_blocks = self.read_empty_blocks(usize::from(zeros));
+                        self.empty_blocks = Self::read_empty_blocks(reader, usize::from(zeros));
                         break;
                     }
                     0 => {}
-                    1 => value = if self.reader.read_bit() { step } else { -step },
+                    1 => value = if reader.read_bit() { step } else { -step },
                     _ => return Err(Damage::BadRefinement),
                 }
                 // Over coefficients that are known, refining them, and over so many that stay zero.
                 while n <= self.scan.last {
                     let known = &mut block[usize::from(NATURAL_ORDER[n])];
                     if *known != 0 {
-                        Self::refine(&mut self.reader, known, step);
+                        Self::refine(reader, known, step);
                     } else if zeros == 0 {
                         break;
                     } else {
@@ -117,7 +125,7 @@ impl<'a, 't> Progressive<'a, 't> {
             for &place in NATURAL_ORDER.get(n..=self.scan.last).unwrap_or_default() {
                 let known = &mut block[usize::from(place)];
                 if *known != 0 {
-                    Self::refine(&mut self.reader, known, step);
+                    Self::refine(reader, known, step);
                 }
             }
             self.empty_blocks -= 1;
@@ -137,19 +145,23 @@ impl<'a, 't> Progressive<'a, 't> {
 impl BlockCoder for Progressive<'_, '_> {
     #[inline(always)]
     fn block(&mut self, slot: usize, block: &mut Block) -> Result<usize, Damage> {
-        match self.part {
+        let mut reader = self.reader;
+        let result = match self.part {
             Part::DcFirst(tables) => {
-                self.dc_first(slot, tables[slot].expect("a table for each component of the scan"), block)?;
+                let table = tables[slot].expect("a table for each component of the scan");
+                self.dc_first(&mut reader, slot, table, block)
             }
             Part::DcRefine => {
-                if self.reader.read_bit() {
+                if reader.read_bit() {
                     block[0] |= 1 << self.scan.low;
                 }
+                Ok(())
             }
-            Part::AcFirst(table) => self.ac_first(table, block)?,
-            Part::AcRefine(table) => self.ac_refine(table, block)?,
-        }
-        Ok(self.scan.last)
+            Part::AcFirst(table) => self.ac_first(&mut reader, table, block),
+            Part::AcRefine(table) => self.ac_refine(&mut reader, table, block),
+        };
+        self.reader = reader;
+        result.map(|()| self.scan.last)
     }
 
     fn restart(&mut self, n: u8) -> Result<(), DecodeError> {

@@ -30,18 +30,14 @@ impl<'a, 't> Sequential<'a, 't> {
     }
 }
 
-impl BlockCoder for Sequential<'_, '_> {
+impl Coded<'_> {
     #[inline(always)]
-    fn block(&mut self, slot: usize, block: &mut Block) -> Result<usize, Damage> {
-        let reader = &mut self.reader;
-        let Coded { dc, ac, quant } = self.components[slot].as_ref().expect("tables for each component of the scan");
-        let difference = dc.run_value(reader)?.value;
-        let previous = &mut self.previous[slot];
-        *previous = previous.wrapping_add(difference);
-        block[0] = (*previous as i16).wrapping_mul(quant[0]);
+    fn block(&self, reader: &mut BitReader<'_>, previous: &mut i32, block: &mut Block) -> Result<usize, Damage> {
+        *previous = previous.wrapping_add(self.dc.run_value(reader)?.value);
+        block[0] = (*previous as i16).wrapping_mul(self.quant[0]);
         let (mut n, mut last) = (1, 0);
         while n < 64 {
-            let coefficient = ac.run_value(reader)?;
+            let coefficient = self.ac.run_value(reader)?;
             if coefficient.size == 0 {
                 if coefficient.run < 15 {
                     break;
@@ -52,13 +48,21 @@ impl BlockCoder for Sequential<'_, '_> {
             // At most 63 + 15.
             last = n + coefficient.run;
             let place = usize::from(NATURAL_ORDER[last & 127] & 63);
-            block[place] = (coefficient.value as i16).wrapping_mul(quant[place]);
+            block[place] = (coefficient.value as i16).wrapping_mul(self.quant[place]);
             n = last + 1;
         }
-        if last > 63 {
-            return Err(Damage::BeyondBlock);
-        }
-        Ok(last)
+        if last > 63 { Err(Damage::BeyondBlock) } else { Ok(last) }
+    }
+}
+
+impl BlockCoder for Sequential<'_, '_> {
+    #[inline(always)]
+    fn block(&mut self, slot: usize, block: &mut Block) -> Result<usize, Damage> {
+        let coded = self.components[slot].as_ref().expect("tables for each component of the scan");
+        let mut reader = self.reader;
+        let result = coded.block(&mut reader, &mut self.previous[slot], block);
+        self.reader = reader;
+        result
     }
 
     fn restart(&mut self, n: u8) -> Result<(), DecodeError> {
