@@ -8,7 +8,6 @@ mod bmp;
 mod bmp_rle;
 mod gif;
 mod jpeg;
-mod jpeg_layout;
 mod png;
 mod webp;
 
@@ -191,6 +190,8 @@ pub(super) struct Buffers {
     pub(super) samples: Vec<u8>,
     /// The file, cleaned of what a decoder should not see.
     pub(super) stream: Vec<u8>,
+    /// What decoding JPEG needs.
+    pub(super) jpeg: jpeg::Workspace,
 }
 
 /// The first `len` bytes of a buffer, grown if need be. What was in them is not cleared.

@@ -41,6 +41,7 @@ impl Scratch {
                 *buffer = Vec::new();
             }
         }
+        self.buffers.jpeg.give_back_excess(Self::KEPT_BYTES);
         self.resample.give_back_excess(Self::KEPT_BYTES);
     }
 }
