@@ -29,7 +29,8 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
     options.set_ignore_adler32(false);
     options.set_ignore_iccp_chunk(true);
     options.set_ignore_text_chunk(true);
-    let mut decoder = Decoder::new_with_options(Cursor::new(bytes), options);
+    let mut cursor = Cursor::new(bytes);
+    let mut decoder = Decoder::new_with_options(&mut cursor, options);
     decoder.set_transformations(Transformations::IDENTITY);
     let row_bytes = width as usize * 8 + 1;
     decoder.set_limits(png::Limits { bytes: METADATA_BYTES + row_bytes * 4 });
@@ -69,7 +70,8 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
             }
         }
     }
-    png_chunks::check_tail(bytes)?;
+    drop(reader);
+    png_chunks::check_tail(bytes, cursor.position() as usize)?;
     Ok(Raster { width, height, format: Format::Png, orientation: png_chunks::orientation(bytes) })
 }
 

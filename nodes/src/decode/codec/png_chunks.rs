@@ -20,6 +20,8 @@ const MAX_DEFLATE_RATIO: u64 = 1032;
 /// One chunk. Its body may be shorter than it says, at the end of a file that is cut.
 struct Chunk<'a> {
     name: [u8; 4],
+    /// Where its body begins in the file.
+    at: usize,
     body: &'a [u8],
     is_whole: bool,
 }
@@ -37,11 +39,12 @@ fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
             return None;
         }
         let length = u32::from_be_bytes(length) as usize;
+        let at = bytes.len() - behind.len();
         let is_whole = length <= behind.len();
         let body = &behind[..length.min(behind.len())];
         // The checksum follows.
         rest = behind.get(body.len() + 4..).unwrap_or(&[]);
-        Some(Chunk { name, body, is_whole })
+        Some(Chunk { name, at, body, is_whole })
     })
 }
 
@@ -54,9 +57,10 @@ pub(super) fn check_amount(bytes: &[u8], raw_bytes: u64) -> Result<(), DecodeErr
     Ok(())
 }
 
-/// A chunk of metadata that is cut betrays a file that is cut, even if the rows are all there. A missing end does no harm.
-pub(super) fn check_tail(bytes: &[u8]) -> Result<(), DecodeError> {
-    match chunks(bytes).find(|chunk| &chunk.name != b"IDAT" && !chunk.is_whole) {
+/// A chunk that is cut betrays a file that is cut, even if the rows are all there: they were once the decoder had read `used`
+/// bytes. Only the chunk in which the last row ended may be cut, and a missing end does no harm.
+pub(super) fn check_tail(bytes: &[u8], used: usize) -> Result<(), DecodeError> {
+    match chunks(bytes).find(|chunk| !chunk.is_whole && (&chunk.name != b"IDAT" || chunk.at > used)) {
         Some(_) => Err(DecodeError::truncated(Format::Png, "a chunk is cut")),
         None => Ok(()),
     }
@@ -188,8 +192,10 @@ mod tests {
     #[test]
     fn only_a_cut_chunk_of_metadata_is_a_cut() {
         let bytes = file(&[(b"IDAT", b"data"), (b"tEXt", b"some text")]);
-        assert!(check_tail(&bytes).is_ok());
-        assert!(check_tail(&bytes[..bytes.len() - 5]).is_err());
-        assert!(check_tail(&bytes[..8 + 8 + 2]).is_ok());
+        assert!(check_tail(&bytes, 18).is_ok());
+        assert!(check_tail(&bytes[..bytes.len() - 5], 18).is_err());
+        assert!(check_tail(&bytes[..18], 18).is_ok());
+        let bytes = file(&[(b"IDAT", b"data"), (b"IDAT", b"more")]);
+        assert!(check_tail(&bytes[..bytes.len() - 6], 20).is_err());
     }
 }

@@ -1,12 +1,14 @@
 //! TIFF: the first picture of the file, its strips or tiles one after the other.
+//!
+//! A strip or tile of JPEG is a JPEG file without tables, and goes through the decoder of those.
 
 use super::super::error::DecodeError;
 use super::super::ifd::Directory;
 use super::super::orientation::Orientation;
 use super::tiff_codec::Compression;
-use super::tiff_layout::{Layout, Model, palette};
+use super::tiff_layout::{Layout, Model, jpeg_tables, palette};
 use super::tiff_samples::{Table, add_up, greys, to_rgb};
-use super::{Buffers, Format, Raster, Reading, sized};
+use super::{Buffers, Format, Raster, Reading, jpeg, sized};
 
 pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let directory = Directory::first(bytes)
@@ -17,7 +19,7 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
         Model::Grey { is_inverted } => greys(layout.bits, is_inverted),
         _ => palette(&directory),
     };
-    let picture = Picture { bytes, layout: &layout, table: &table, reading };
+    let picture = Picture { bytes, layout: &layout, table: &table, jpeg_tables: jpeg_tables(&directory), reading };
     picture.decode(buffers)?;
     let orientation = Orientation::from_directory(&directory);
     Ok(Raster { width: layout.width, height: layout.height, format: Format::Tiff, orientation })
@@ -40,6 +42,7 @@ struct Picture<'a> {
     bytes: &'a [u8],
     layout: &'a Layout,
     table: &'a Table,
+    jpeg_tables: &'a [u8],
     reading: Reading,
 }
 
@@ -47,17 +50,14 @@ impl Picture<'_> {
     fn decode(&self, buffers: &mut Buffers) -> Result<(), DecodeError> {
         let layout = self.layout;
         let (width, height) = (layout.width as usize, layout.height as usize);
-        let [chunk_width, chunk_height] = layout.chunks.size.map(|side| side as usize);
-        if layout.compression == Compression::Jpeg || layout.model == Model::Ycc {
-            // Samples of JPEG are not those of its model, and those of YCbCr may be fewer for the colours.
-            return Err(super::tiff_layout::unsupported("JPEG compression or YCbCr colours"));
+        if layout.compression == Compression::Jpeg {
+            return self.decode_jpegs(buffers);
         }
         let row_bytes = layout.row_bytes();
         let raster = sized(&mut buffers.raster, width * height * 3);
         for n in 0..layout.chunks.across * layout.chunks.down {
-            let (left, top) = (n % layout.chunks.across * chunk_width, n / layout.chunks.across * chunk_height);
-            let (n_columns, n_rows) = (chunk_width.min(width - left), chunk_height.min(height - top));
-            let stored_rows = if layout.chunks.is_tiled { chunk_height } else { n_rows };
+            let [left, top, n_columns, n_rows] = self.place(n);
+            let stored_rows = if layout.chunks.is_tiled { layout.chunks.size[1] as usize } else { n_rows };
             let plane_bytes = row_bytes * stored_rows;
             let samples = sized(&mut buffers.samples, (plane_bytes + row_bytes) * layout.planes());
             let (planes, interleaved) = samples.split_at_mut(plane_bytes * layout.planes());
@@ -76,6 +76,58 @@ impl Picture<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Where strip or tile `n` lies in the picture: left, top, columns and rows.
+    fn place(&self, n: usize) -> [usize; 4] {
+        let chunks = &self.layout.chunks;
+        let [chunk_width, chunk_height] = chunks.size.map(|side| side as usize);
+        let (left, top) = (n % chunks.across * chunk_width, n / chunks.across * chunk_height);
+        let n_columns = chunk_width.min(self.layout.width as usize - left);
+        [left, top, n_columns, chunk_height.min(self.layout.height as usize - top)]
+    }
+
+    fn decode_jpegs(&self, buffers: &mut Buffers) -> Result<(), DecodeError> {
+        let width = self.layout.width as usize;
+        let raster = sized(&mut buffers.raster, width * self.layout.height as usize * 3);
+        let mut inner = Buffers::default();
+        for n in 0..self.layout.chunks.across * self.layout.chunks.down {
+            let [left, top, n_columns, n_rows] = self.place(n);
+            let file = self.jpeg_file(self.packed(n));
+            let part = jpeg::decode(&file, self.reading.limits, &mut inner)?;
+            if part.width != self.layout.chunks.size[0] || (part.height as usize) < n_rows {
+                let size = format!("a strip or tile is {}×{}", part.width, part.height);
+                return Err(DecodeError::corrupt(Format::Tiff, size));
+            }
+            let row_bytes = part.width as usize * 3;
+            for (y, row) in inner.raster.chunks_exact(row_bytes).take(n_rows).enumerate() {
+                let out = &mut raster[((top + y) * width + left) * 3..][..n_columns * 3];
+                match self.layout.model {
+                    Model::Grey { .. } => {
+                        for (rgb, grey) in out.chunks_exact_mut(3).zip(row.chunks_exact(3)) {
+                            rgb.copy_from_slice(&self.table[usize::from(grey[0])]);
+                        }
+                    }
+                    _ => out.copy_from_slice(&row[..n_columns * 3]),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A strip or tile as a file of its own: with the tables that all of them share, and with the marker that says whether the
+    /// colours are RGB, which here the tags of the TIFF say.
+    fn jpeg_file(&self, strip: &[u8]) -> Vec<u8> {
+        const START: &[u8] = b"\xff\xd8";
+        const END: &[u8] = b"\xff\xd9";
+        let transform = u8::from(self.layout.model == Model::Ycc);
+        let mut file = START.to_vec();
+        file.extend_from_slice(b"\xff\xee\0\x0eAdobe\0\x64\0\0\0\0");
+        file.push(transform);
+        let tables = self.jpeg_tables.strip_prefix(START).unwrap_or(&[]);
+        file.extend_from_slice(tables.strip_suffix(END).unwrap_or(tables));
+        file.extend_from_slice(strip.strip_prefix(START).unwrap_or(strip));
+        file
     }
 
     /// One strip or tile of one plane.

@@ -92,10 +92,13 @@ mod tag {
     pub const TILE_LENGTHS: u16 = 325;
     pub const EXTRA_SAMPLES: u16 = 338;
     pub const SAMPLE_FORMAT: u16 = 339;
+    pub const JPEG_TABLES: u16 = 347;
 }
 
 /// More samples than any known meaning has.
 const MAX_SAMPLES: u64 = 6;
+/// More planes than that, of which the last may have no meaning.
+const MAX_PLANES: u64 = 64;
 
 fn corrupt(reason: impl Into<String>) -> DecodeError {
     DecodeError::corrupt(Format::Tiff, reason)
@@ -119,6 +122,7 @@ impl Layout {
             other => return Err(corrupt(format!("its fill order is {other}"))),
         };
         let (samples, bits, extras) = samples(directory, is_planar)?;
+        let n_planes = if is_planar { directory.number(tag::SAMPLES).unwrap_or(1).min(MAX_PLANES) as usize } else { 1 };
         let numbers = numbers(directory)?;
         let model = model(photometric, numbers, bits, samples, &extras)?;
         if let Model::Palette { .. } = model
@@ -129,6 +133,13 @@ impl Layout {
         if is_planar && samples > 1 && bits % 8 != 0 {
             return Err(unsupported(format!("planes of {bits} bits")));
         }
+        match (compression, model) {
+            (Compression::Jpeg, Model::Grey { .. } | Model::Rgb(Opacity::None) | Model::Ycc)
+                if bits == 8 && matches!(samples, 1 | 3) && (!is_planar || samples == 1) => {}
+            (Compression::Jpeg, _) => return Err(unsupported(format!("{samples} samples of {bits} bits in JPEG"))),
+            (_, Model::Ycc) => return Err(unsupported("YCbCr colours outside of JPEG")),
+            _ => {}
+        }
         let is_differenced = match directory.number(tag::PREDICTOR).unwrap_or(1) {
             _ if !compression.has_predictor() => false,
             1 => false,
@@ -136,7 +147,7 @@ impl Layout {
             other => return Err(unsupported(format!("predictor {other} for {bits} bits"))),
         };
         let order = directory.order();
-        let chunks = Chunks::read(directory, [width, height], is_planar.then_some(samples), compression, limits)?;
+        let chunks = Chunks::read(directory, [width, height], n_planes, compression, limits)?;
         Ok(Self {
             width,
             height,
@@ -175,6 +186,11 @@ pub(super) fn palette(directory: &Directory<'_>) -> [[u8; 3]; 256] {
         }
     }
     palette
+}
+
+/// The tables that all strips or tiles of JPEG share.
+pub(super) fn jpeg_tables<'a>(directory: &Directory<'a>) -> &'a [u8] {
+    directory.bytes(tag::JPEG_TABLES).unwrap_or(&[])
 }
 
 /// Samples of a pixel, bits of a sample, and what the samples beyond the colours are.
@@ -291,11 +307,10 @@ pub(super) fn unsupported(what: impl std::fmt::Display) -> DecodeError {
 }
 
 impl Chunks {
-    /// `planes` is how many are read, where samples have planes of their own.
     fn read(
         directory: &Directory<'_>,
         picture: [u32; 2],
-        planes: Option<usize>,
+        n_planes: usize,
         compression: Compression,
         limits: Limits,
     ) -> Result<Self, DecodeError> {
@@ -318,14 +333,18 @@ impl Chunks {
         };
         let across = width.div_ceil(size[0]) as usize;
         let down = height.div_ceil(size[1]) as usize;
-        let expected = (across * down).saturating_mul(planes.unwrap_or(1));
+        let expected = (across * down).saturating_mul(n_planes);
         let found = directory.count(offsets);
+        // Which plane the others belong to cannot be told.
+        if found > expected && n_planes > 1 {
+            return Err(corrupt(format!("it has {found} strips or tiles, and {expected} fill it")));
+        }
         if found < expected {
             let what = format!("{found} of {expected} strips or tiles are there");
             return Err(DecodeError::truncated(Format::Tiff, what));
         }
         // Where one covers the picture and there are several, Pillow takes the last.
-        let is_last = compression == Compression::None && expected == 1 && planes.is_none() && size == picture;
+        let is_last = compression == Compression::None && expected == 1 && size == picture;
         let skipped = if is_last { found - 1 } else { 0 };
         let taken = |tag: u16| -> Vec<usize> {
             let numbers = directory.numbers(tag).skip(skipped).take(expected);
