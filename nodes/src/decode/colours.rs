@@ -18,6 +18,19 @@ pub struct Colours {
     pub grey16: Grey16,
 }
 
+/// What is not as in Pillow, as it is put behind the rest: `, over white, grey16 scaled`.
+impl fmt::Display for Colours {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Alpha::Over(colour) = self.alpha {
+            write!(out, ", over {colour}")?;
+        }
+        if self.grey16 == Grey16::Scale {
+            out.write_str(", grey16 scaled")?;
+        }
+        Ok(())
+    }
+}
+
 /// What becomes of transparency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -50,15 +63,6 @@ impl Alpha {
     pub(super) fn apply_all(self, rgba: &[u8], rgb: &mut [u8]) {
         for (out, pixel) in rgb.chunks_exact_mut(3).zip(rgba.chunks_exact(4)) {
             out.copy_from_slice(&self.apply([pixel[0], pixel[1], pixel[2]], pixel[3]));
-        }
-    }
-}
-
-impl fmt::Display for Alpha {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Drop => out.write_str("alpha dropped"),
-            Self::Over(colour) => write!(out, "over {colour}"),
         }
     }
 }
@@ -112,7 +116,9 @@ impl<'de> Visitor<'de> for ColourVisitor {
 
     fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Colour, E> {
         let named = Colour::NAMED.iter().find(|(known, _)| *known == name);
-        named.map(|(_, rgb)| Colour(*rgb)).ok_or_else(|| E::custom(format!("no colour `{name}`: write {}", Colour::EXPECTED)))
+        named
+            .map(|(_, rgb)| Colour(*rgb))
+            .ok_or_else(|| E::custom(format!("no colour `{name}`: write {}", Colour::EXPECTED)))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Colour, A::Error> {
@@ -173,7 +179,7 @@ impl Grey16 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Alpha, Colour, Grey16};
+    use super::{Alpha, Colour, Colours, Grey16};
 
     #[test]
     fn opacity_decides_between_the_picture_and_the_colour() {
@@ -196,6 +202,26 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn colours_are_names_or_numbers() {
+        let parse = |json: &str| serde_json::from_str::<Alpha>(json).map_err(|error| error.to_string());
+        assert_eq!(parse(r#""drop""#), Ok(Alpha::Drop));
+        assert_eq!(parse(r#"{"over": "white"}"#), Ok(Alpha::Over(Colour([255; 3]))));
+        assert_eq!(parse(r#"{"over": [1, 2, 3]}"#), Ok(Alpha::Over(Colour([1, 2, 3]))));
+        for (json, needle) in [
+            (r#"{"over": "pink"}"#, "no colour `pink`: write `white`, `black`, `grey` or `[red, green, blue]`"),
+            (r#"{"over": [1, 2]}"#, "expected `white`, `black`, `grey` or `[red, green, blue]` of 0 to 255"),
+            (r#"{"over": [1, 2, 256]}"#, "256"),
+            (r#""keep""#, "`drop` or `over`"),
+        ] {
+            let message = parse(json).unwrap_err();
+            assert!(message.contains(needle), "{json}: {message}");
+        }
+        let colours = Colours { alpha: Alpha::Over(Colour([255; 3])), grey16: Grey16::Scale };
+        assert_eq!(colours.to_string(), ", over white, grey16 scaled");
+        assert_eq!(Colours::default().to_string(), "");
     }
 
     #[test]

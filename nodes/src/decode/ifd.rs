@@ -116,7 +116,10 @@ impl<'a> Directory<'a> {
 
     /// How many whole numbers a tag holds: none if it is not there or holds something else.
     pub(super) fn count(&self, tag: u16) -> usize {
-        self.entries.get(&tag).filter(|entry| is_whole(entry.kind)).map_or(0, |entry| entry.len / unit(entry.kind).unwrap_or(1))
+        self.entries
+            .get(&tag)
+            .filter(|entry| is_whole(entry.kind))
+            .map_or(0, |entry| entry.len / unit(entry.kind).unwrap_or(1))
     }
 
     /// The whole numbers of a tag: none if it is not there or holds something else. Negative ones are huge.
@@ -159,7 +162,9 @@ mod tests {
         let mut block = b"II*\0\x08\0\0\0".to_vec();
         block.extend(count.to_le_bytes());
         for (tag, kind, count, value) in entries {
-            block.extend([&tag.to_le_bytes()[..], &kind.to_le_bytes(), &count.to_le_bytes(), &value.to_le_bytes()].concat());
+            block.extend(
+                [&tag.to_le_bytes()[..], &kind.to_le_bytes(), &count.to_le_bytes(), &value.to_le_bytes()].concat(),
+            );
         }
         block.extend(behind);
         block
@@ -177,7 +182,8 @@ mod tests {
 
     #[test]
     fn both_orders_and_both_sizes_are_read() {
-        let big = b"MM\0+\0\x08\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x01\x01\x12\0\x03\0\0\0\0\0\0\0\x01\0\x06\0\0\0\0\0\0";
+        let big =
+            b"MM\0+\0\x08\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\x01\x01\x12\0\x03\0\0\0\0\0\0\0\x01\0\x06\0\0\0\0\0\0";
         assert_eq!(Directory::first(big).unwrap().number(0x112), Some(6));
         let small = b"MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x08\0\0";
         assert_eq!(Directory::first(small).unwrap().number(0x112), Some(8));

@@ -122,22 +122,26 @@ impl Layout {
         let alpha = self.colours.alpha;
         match (self.color, self.depth) {
             (ColorType::Rgb, BitDepth::Sixteen) => {
-                pixels.zip(row.chunks_exact(6)).for_each(|(rgb, p)| rgb.copy_from_slice(&self.keyed([p[0], p[2], p[4]])));
+                pixels
+                    .zip(row.chunks_exact(6))
+                    .for_each(|(rgb, p)| rgb.copy_from_slice(&self.keyed([p[0], p[2], p[4]])));
             }
             (ColorType::Rgb, _) if self.key.is_none() => out.copy_from_slice(&row[..out.len()]),
             (ColorType::Rgb, _) => {
-                pixels.zip(row.chunks_exact(3)).for_each(|(rgb, p)| rgb.copy_from_slice(&self.keyed([p[0], p[1], p[2]])));
+                pixels
+                    .zip(row.chunks_exact(3))
+                    .for_each(|(rgb, p)| rgb.copy_from_slice(&self.keyed([p[0], p[1], p[2]])));
             }
             (ColorType::Rgba, BitDepth::Sixteen) => pixels
                 .zip(row.chunks_exact(8))
                 .for_each(|(rgb, p)| rgb.copy_from_slice(&alpha.apply([p[0], p[2], p[4]], p[6]))),
             (ColorType::Rgba, _) => alpha.apply_all(row, out),
-            (ColorType::GrayscaleAlpha, BitDepth::Sixteen) => pixels
-                .zip(row.chunks_exact(4))
-                .for_each(|(rgb, p)| rgb.copy_from_slice(&alpha.apply([p[0]; 3], p[2]))),
-            (ColorType::GrayscaleAlpha, _) => pixels
-                .zip(row.chunks_exact(2))
-                .for_each(|(rgb, p)| rgb.copy_from_slice(&alpha.apply([p[0]; 3], p[1]))),
+            (ColorType::GrayscaleAlpha, BitDepth::Sixteen) => {
+                pixels.zip(row.chunks_exact(4)).for_each(|(rgb, p)| rgb.copy_from_slice(&alpha.apply([p[0]; 3], p[2])))
+            }
+            (ColorType::GrayscaleAlpha, _) => {
+                pixels.zip(row.chunks_exact(2)).for_each(|(rgb, p)| rgb.copy_from_slice(&alpha.apply([p[0]; 3], p[1])))
+            }
             (ColorType::Grayscale, BitDepth::Sixteen) => pixels.zip(row.chunks_exact(2)).for_each(|(rgb, p)| {
                 let grey = self.colours.grey16.apply(u32::from(p[0]) << 8 | u32::from(p[1]), 16);
                 rgb.copy_from_slice(&self.keyed([grey; 3]));

@@ -8,8 +8,8 @@ use flate2::read::ZlibDecoder;
 
 use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
-use super::png::PNG_MAGIC;
 use super::Format;
+use super::png::PNG_MAGIC;
 
 /// Compressed text is not unpacked beyond this, which is also where Pillow stops.
 const MAX_TEXT_BYTES: u64 = 1 << 20;

@@ -66,7 +66,13 @@ impl Picture<'_> {
             }
             for y in 0..n_rows {
                 let row = if layout.planes() > 1 {
-                    interleave(planes, plane_bytes, &(y * row_bytes..(y + 1) * row_bytes), layout.bits / 8, interleaved);
+                    interleave(
+                        planes,
+                        plane_bytes,
+                        &(y * row_bytes..(y + 1) * row_bytes),
+                        layout.bits / 8,
+                        interleaved,
+                    );
                     &*interleaved
                 } else {
                     &planes[y * row_bytes..(y + 1) * row_bytes]
@@ -135,7 +141,8 @@ impl Picture<'_> {
         let layout = self.layout;
         let mut packed = self.packed(n);
         if layout.is_reversed {
-            let needed = if layout.compression == Compression::None { rows.len().min(packed.len()) } else { packed.len() };
+            let needed =
+                if layout.compression == Compression::None { rows.len().min(packed.len()) } else { packed.len() };
             reversed.clear();
             reversed.extend(packed[..needed].iter().map(|byte| byte.reverse_bits()));
             packed = reversed;
