@@ -1,6 +1,6 @@
 //! The compressions of TIFF: from the bytes of a strip or tile to its samples.
 //!
-//! Deflate is flate2's; LZW and the fax coding come from the `tiff` crate, which is handed each strip as a whole little file of
+//! Deflate is flate2's, zstd that of the library; LZW and the fax coding come from the `tiff` crate, which is handed each strip as a whole little file of
 //! its own, so that what else the file says is read by one set of rules, Pillow's. A strip must be filled to its last byte.
 
 use std::io::{Cursor, ErrorKind, Read};
@@ -23,6 +23,7 @@ pub(super) enum Compression {
     /// CCITT group 4.
     Fax4,
     Jpeg,
+    Zstd,
 }
 
 impl Compression {
@@ -36,8 +37,8 @@ impl Compression {
             32773 => Self::PackBits,
             2 | 3 => return Err(unsupported("CCITT group 3 compression")),
             6 => return Err(unsupported("old-style JPEG compression")),
+            50000 => Self::Zstd,
             34925 => return Err(unsupported("LZMA compression")),
-            50000 => return Err(unsupported("zstd compression")),
             50001 => return Err(unsupported("WebP compression")),
             other => return Err(unsupported(format!("compression {other}"))),
         })
@@ -45,16 +46,18 @@ impl Compression {
 
     /// Those for which the tag of the predictor has a meaning.
     pub(super) fn has_predictor(self) -> bool {
-        matches!(self, Self::Lzw | Self::Deflate)
+        matches!(self, Self::Lzw | Self::Deflate | Self::Zstd)
     }
 
-    /// No strip becomes smaller than by this factor; fax has none.
+    /// No strip becomes smaller than by this factor.
     pub(super) fn max_ratio(self) -> u64 {
         match self {
             Self::None => 1,
             Self::PackBits => 64,
             Self::Deflate => 1032,
             Self::Lzw => 4096,
+            // A block of 128 KiB takes four bytes.
+            Self::Zstd => 32_768,
             // A row that repeats the one above is a single bit, and a row has at most 65,535 pixels.
             Self::Fax4 => 65_536,
             // A block of 64 pixels of three colours takes six bits.
@@ -75,16 +78,21 @@ impl Compression {
                 rows.copy_from_slice(packed.get(..rows.len()).ok_or_else(cut)?);
                 Ok(())
             }
-            Self::Deflate => ZlibDecoder::new(packed).read_exact(rows).map_err(|error| match error.kind() {
-                ErrorKind::UnexpectedEof => cut(),
-                _ => damaged(error),
-            }),
+            Self::Deflate => fill(ZlibDecoder::new(packed), rows),
+            Self::Zstd => fill(zstd::Decoder::with_buffer(packed).map_err(damaged)?, rows),
             Self::PackBits => unpack_bits(packed, rows).ok_or_else(cut),
             Self::Lzw => unpack_alone(5, packed, [row_bytes as u32, (rows.len() / row_bytes) as u32], 8, rows),
             Self::Fax4 => unpack_alone(4, packed, [width, (rows.len() / row_bytes) as u32], 1, rows),
             Self::Jpeg => Err(unsupported("JPEG compression")),
         }
     }
+}
+
+fn fill(mut unpacked: impl Read, rows: &mut [u8]) -> Result<(), DecodeError> {
+    unpacked.read_exact(rows).map_err(|error| match error.kind() {
+        ErrorKind::UnexpectedEof => cut(),
+        _ => damaged(error),
+    })
 }
 
 fn cut() -> DecodeError {

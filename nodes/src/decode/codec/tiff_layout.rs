@@ -125,6 +125,10 @@ impl Layout {
         let n_planes = if is_planar { directory.number(tag::SAMPLES).unwrap_or(1).min(MAX_PLANES) as usize } else { 1 };
         let numbers = numbers(directory)?;
         let model = model(photometric, numbers, bits, samples, &extras)?;
+        if (photometric, bits, directory.order()) == (0, 16, ByteOrder::Big) {
+            // The other order is read, as in Pillow, without turning white into black: one wrong way is enough.
+            return Err(unsupported("inverted grey of 16 bits"));
+        }
         if let Model::Palette { .. } = model
             && directory.count(tag::COLOUR_MAP) < 3
         {

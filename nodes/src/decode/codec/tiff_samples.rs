@@ -1,6 +1,6 @@
 //! From the samples of a TIFF row to RGB.
 
-use super::super::colours::Colours;
+use super::super::colours::{Colours, Grey16};
 use super::super::ifd::ByteOrder;
 use super::tiff_layout::{Layout, Model, Numbers, Opacity};
 
@@ -95,10 +95,11 @@ pub(super) fn to_rgb(row: &[u8], layout: &Layout, table: &Table, colours: Colour
     }
 }
 
-/// A colour that was multiplied with its opacity, as it was before.
+/// A colour that was multiplied with its opacity, as it was before; black where nothing is left of it.
 fn divided(sample: u8, alpha: u8) -> u8 {
     match alpha {
-        0 | 255 => sample,
+        0 => 0,
+        255 => sample,
         _ => (u32::from(sample) * 255 / u32::from(alpha)).min(255) as u8,
     }
 }
@@ -131,6 +132,8 @@ fn long_grey(row: &[u8], at: usize, layout: &Layout, colours: Colours) -> u8 {
         (Numbers::Float, _) => f32::from_bits(sample) as u8,
         (Numbers::Signed, 16) => (sample as u16 as i16).clamp(0, 255) as u8,
         (Numbers::Signed, _) => (sample as i32).clamp(0, 255) as u8,
+        // Pillow has no unsigned numbers of 32 bits, and takes the upper half for negative.
+        (Numbers::Unsigned, 32) if colours.grey16 == Grey16::Clip => (sample as i32).clamp(0, 255) as u8,
         (Numbers::Unsigned, bits) => colours.grey16.apply(sample, bits as u32),
     }
 }
@@ -158,6 +161,6 @@ mod tests {
 
     #[test]
     fn multiplied_colours_are_divided_and_clipped() {
-        assert_eq!((divided(50, 100), divided(90, 0), divided(90, 255), divided(200, 100)), (127, 90, 90, 255));
+        assert_eq!((divided(50, 100), divided(90, 0), divided(90, 255), divided(200, 100)), (127, 0, 90, 255));
     }
 }
