@@ -5,7 +5,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use nodes::decode::{Alpha, Colour, Colours, DecodeError, Decoded, Limits, Reading, decode};
+use nodes::decode::{Alpha, Colour, Colours, DecodeError, Decoded, Grey16, Limits, Reading, decode};
 
 /// Over which the second sum of the table lays a picture.
 const GROUND: Colour = Colour([200, 30, 90]);
@@ -39,7 +39,11 @@ fn verdict(line: &Line<'_>, bytes: &[u8]) -> String {
         return format!("{}×{}", picture.width, picture.height);
     }
     if sum(&picture.pixels) != drop {
-        return if line.ours.starts_with("near ") { mean(line.ours, &picture) } else { format!("rgb {}", sum(&picture.pixels)) };
+        return if line.ours.starts_with("near ") {
+            mean(line.ours, &picture)
+        } else {
+            format!("rgb {}", sum(&picture.pixels))
+        };
     }
     let reading =
         Reading { colours: Colours { alpha: Alpha::Over(GROUND), ..Colours::default() }, ..Reading::default() };
@@ -94,6 +98,28 @@ fn pillows_own_test_pictures_end_as_the_table_says() {
 #[test]
 fn pictures_made_by_hand_end_as_the_table_says() {
     check(&images().join("formats"), "formats.txt");
+}
+
+#[test]
+fn long_greys_are_scaled_where_that_is_asked_for() {
+    let reading = Reading { colours: Colours { grey16: Grey16::Scale, ..Colours::default() }, ..Reading::default() };
+    let scaled = |name: &str| {
+        let bytes = std::fs::read(images().join("formats").join(name)).unwrap();
+        let picture = decode(&bytes, reading).unwrap();
+        assert!(picture.pixels.chunks_exact(3).all(|pixel| pixel[0] == pixel[1] && pixel[1] == pixel[2]));
+        picture.pixels.chunks_exact(3).take(19).map(|pixel| pixel[0]).collect::<Vec<_>>()
+    };
+    // The samples that `make_formats.py` writes into each row.
+    let png = [0u16, 1, 64, 128, 200, 254, 255, 256, 1000, 0x7fff, 0x8000, 0xffff, 0, 1, 64, 128, 200, 254, 255];
+    assert_eq!(scaled("png-grey-16.png"), png.map(|grey| (grey >> 8) as u8));
+    let tiff = [0u16, 1, 64, 127, 128, 200, 254, 255, 256, 1000, 0x7fff, 0x8000, 0xffff, 0x1234, 5, 6, 7, 8, 9];
+    assert_eq!(scaled("tiff-ramp-16.tif"), tiff.map(|grey| (grey >> 8) as u8));
+    // Samples of twelve bits, two in three bytes, from the start of the first strip.
+    let bytes = std::fs::read(images().join("formats/tiff-grey-12-ii.tif")).unwrap();
+    let row = &bytes[8..8 + 29];
+    let twelve: Vec<u8> =
+        row.chunks(3).flat_map(|three| [three[0], three[1] << 4 | three.get(2).map_or(0, |b| b >> 4)]).collect();
+    assert_eq!(scaled("tiff-grey-12-ii.tif"), twelve[..19]);
 }
 
 #[test]

@@ -157,16 +157,16 @@ impl Layout {
     }
 }
 
-/// The transparent colour of a picture without alpha and without palette.
+/// The transparent colour of a picture without alpha and without palette. `transparency` comes with one byte a sample, or two
+/// where samples have 16 bits.
 ///
-/// As in Pillow, which compares the low eight bits of the key with what the picture has become: for depths of eight, and for one,
-/// that is what the standard says.
+/// As in Pillow, which compares the low eight bits of the key with what the picture has become. For depths of one and eight that
+/// is what the standard says.
 fn key(color: ColorType, depth: BitDepth, transparency: &[u8]) -> Option<[u8; 3]> {
     match (color, transparency) {
-        (ColorType::Grayscale, [0, 0, ..]) => Some([0; 3]),
-        (ColorType::Grayscale, [_, _, ..]) if depth == BitDepth::One => Some([255; 3]),
-        (ColorType::Grayscale, [_, low, ..]) => Some([*low; 3]),
-        (ColorType::Rgb, [_, r, _, g, _, b, ..]) => Some([*r, *g, *b]),
+        (ColorType::Grayscale, [grey]) if depth == BitDepth::One => Some([if *grey == 0 { 0 } else { 255 }; 3]),
+        (ColorType::Grayscale, [grey] | [_, grey]) => Some([*grey; 3]),
+        (ColorType::Rgb, [r, g, b] | [_, r, _, g, _, b]) => Some([*r, *g, *b]),
         _ => None,
     }
 }
