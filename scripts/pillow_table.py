@@ -8,7 +8,7 @@ One line for each file, in three columns parted by tabs: its path; Pillow's verd
     FORMAT MODE WIDTH×HEIGHT CRC OVER    the crc32 of its RGB, upright, and of the picture laid over the colour `GROUND`
     refused                              it raises an error
 
-and flowgpu's `=` where it is the same, `near R G B` where the mean colour may differ by one from these, `rgb CRC` where there is a
+and flowgpu's `=` where it is the same, `near R G B` where the mean colour may differ by three from these, `rgb CRC` where there is a
 picture that Pillow refuses, and otherwise the code of the rejection. The third column of a table that is there already is
 kept: it is written by hand, and the tests hold flowgpu to it. Runs with the Pillow that the tests fetch.
 """

@@ -144,6 +144,8 @@ impl JsonSchema for Colour {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "`white`, `black`, `grey`, or red, green and blue as numbers from 0 to 255.",
+            // What a manual calls it, for short.
+            "x-format": "colour",
             "oneOf": [
                 {"type": "string", "enum": ["white", "black", "grey"]},
                 {
