@@ -33,7 +33,7 @@ use std::ops::Range;
 
 use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
-use super::{Buffers, Format, Limits, Raster, sized};
+use super::{Buffers, Format, Raster, Reading, sized};
 use coefficients::Coefficients;
 use decoder::{Decoder, ReadyCodes};
 use frame::{Coding, MAX_COMPONENTS};
@@ -65,12 +65,12 @@ impl Workspace {
 }
 
 /// Decodes into the raster of `buffers`. The limits are those of the picture as it is stored, whatever the scale.
-pub(super) fn decode(bytes: &[u8], limits: Limits, scale: Scale, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let mut segments = Segments::new(bytes);
     let mut tables = Tables::default();
-    let header = Header::read(&mut segments, &mut tables, scale)?;
+    let header = Header::read(&mut segments, &mut tables, reading.scale)?;
     let frame = header.frame;
-    limits.check(Format::Jpeg, frame.width as u32, frame.height as u32)?;
+    reading.limits.check(Format::Jpeg, frame.width as u32, frame.height as u32)?;
     // Before memory is taken for what cannot be there. Arithmetic coding spends less than a bit on the probable.
     if !frame.arithmetic && frame.least_bits() > bytes.len() * 8 {
         return Err(truncated("it has fewer bits than blocks"));
