@@ -10,16 +10,22 @@
 //! [`image`] is the kind; nothing else in here knows of rows, graphs or threads.
 
 pub mod codec;
+mod crop;
 pub mod error;
+mod extent;
 pub mod geometry;
 pub mod image;
+mod interpolation;
+mod letterbox;
 pub mod orientation;
 pub mod pixels;
 pub mod preprocess;
 pub mod resample;
 mod resample_kernel;
+mod resize;
 
 pub use codec::{Decoded, Format, Limits, decode};
 pub use error::DecodeError;
+pub use letterbox::Fit;
 pub use pixels::{Original, Scratch, decode_into, with_scratch};
-pub use preprocess::{Crop, Interpolation, Preprocess, Resize};
+pub use preprocess::{Anchor, Crop, Interpolation, Letterbox, Preprocess, Resize, Rounding};
