@@ -8,6 +8,7 @@ pub mod infer;
 pub mod models;
 pub mod sink;
 pub mod source;
+pub mod store;
 #[cfg(feature = "testing")]
 pub mod testing;
 pub mod transform;

@@ -60,6 +60,8 @@ fn lossless_files_have_every_byte_of_pillow_whatever_is_made_of_them() {
         "{resize: {shorter: 50, longer: 60}, crop: 57, rounding: transformers, interpolation: box}",
         "{crop: [301, 40], rounding: transformers}",
         "{resize: 40, interpolation: nearest}",
+        "{alpha: {over: white}, resize: 20}",
+        "{alpha: {over: [9, 99, 0]}, grey16: scale}",
         "{letterbox: 96}",
         "{letterbox: {size: [640, 201], fill: [1, 2, 3], anchor: top_left, upscale: false}}",
     ] {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use engine::data::{Batch, Column};
+use engine::data::{Batch, Column, Role as ColumnRole};
 use engine::graph::{Graph, GraphNode};
 use engine::node::{Item, NodeKind, Role};
 use engine::runtime::{Sampled, Sampler};
@@ -58,10 +58,15 @@ impl Checking<'_> {
                 found.left_out.push(format!("no row of `{}` comes here by itself", source.name));
                 continue;
             };
-            // Where several sources feed a node, each has its part.
-            for (index, item) in sampler.items(self.limit.div_ceil(sources.len()), LISTED)? {
-                let sampled = sampler.take(index, &item)?;
-                self.compare(&mut found, source, &item, &sampled, (&rules, bytes, image.output()), node)?;
+            // Where several sources feed a node, each has its part; and so has each item that holds many rows.
+            let limit = self.limit.div_ceil(sources.len());
+            let items = sampler.items(limit, LISTED)?;
+            let n_rows = if sampler.holds_many() { limit.div_ceil(items.len().max(1)) } else { 1 };
+            for (index, item) in items {
+                for sub in 0..n_rows as u32 {
+                    let Some(sampled) = sampler.take(index, &item, sub)? else { break };
+                    self.compare(&mut found, source, &item, &sampled, (&rules, bytes, image.output()), node)?;
+                }
             }
         }
         Ok(found)
@@ -84,7 +89,9 @@ impl Checking<'_> {
         node: &GraphNode,
     ) -> Result<(), Failure> {
         found.n_files += 1;
-        let uri = &item.uri;
+        let schema = &node.schemas[0];
+        let name = sampled.before.as_ref().zip(schema.index_of_role(ColumnRole::Uri));
+        let uri = &name.map_or_else(|| item.uri.clone(), |(row, column)| row.row(0).text(column).to_owned());
         let refused =
             |by, code: &str, why: &str| Refused { uri: uri.clone(), by, code: code.to_owned(), why: why.to_owned() };
         let Some(before) = &sampled.before else {
@@ -108,7 +115,7 @@ impl Checking<'_> {
             }
             (Ok(after), Look { kind, size, pixels, .. }) => {
                 let name = kind.as_deref().unwrap_or("?");
-                let figures = found.kinds.entry(name.to_owned()).or_insert_with(|| Kind::new(name));
+                let figures = found.kinds.entry(name.to_owned()).or_insert_with(Kind::new);
                 let column = node.output.index_of(output);
                 let Some(ours) = column.and_then(|column| picture(after, column)) else {
                     return Err(Failure::fault(format!("`{}` gives no pixels", node.name)));

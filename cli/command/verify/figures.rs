@@ -109,8 +109,8 @@ impl Logits {
 
 impl Kind {
     /// Nothing yet.
-    pub(super) fn new(name: &str) -> Self {
-        Kind { bound: Bound::of(name), n_files: 0, n_equal: 0, most: 0, sum: (0, 0), beyond: Vec::new() }
+    pub(super) fn new() -> Self {
+        Kind { bound: Bound::PILLOW, n_files: 0, n_equal: 0, most: 0, sum: (0, 0), beyond: Vec::new() }
     }
 
     /// Counts a file of which both made as many pixels.
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_kind_sums_up_what_its_files_are_apart() {
-        let mut kind = Kind::new("PNG RGB");
+        let mut kind = Kind::new();
         kind.add("a", &[1, 2, 3], &[1, 2, 3]);
         kind.add("b", &[10, 20, 30, 40, 50, 60], &[10, 20, 30, 40, 50, 57]);
         assert_eq!((kind.n_files, kind.n_equal, kind.most), (2, 1, 3));

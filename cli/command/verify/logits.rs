@@ -56,7 +56,7 @@ impl Checking<'_> {
             let Some(mut sampler) = Sampler::new(self.graph, source_idx, batches)? else { continue };
             for (index, item) in sampler.items(limit - logits.n_rows.min(limit), LISTED)? {
                 // What is rejected has been told by the node that decodes it.
-                let Ok(row) = sampler.take(index, &item)?.after else { continue };
+                let Some(Ok(row)) = sampler.take(index, &item, 0)?.map(|sampled| sampled.after) else { continue };
                 let Some(image) = picture(&row, column) else { continue };
                 let theirs = self.reference.logits(image.size, image.pixels)?;
                 let ours = model.compute(&row)?;

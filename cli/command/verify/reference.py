@@ -77,8 +77,8 @@ def to_rgb(image, options):
     if grey16 == "scale" and image.mode.startswith("I;16"):
         from PIL import Image
 
-        wide = image.convert("I").tobytes("raw", "I;16")
-        high = bytes((low + 256 * high + 128) // 257 for low, high in zip(wide[::2], wide[1::2]))
+        # Numbers of four bytes; the second from below is the high one of the sixteen bits.
+        high = image.convert("I").tobytes()[1 if sys.byteorder == "little" else 2 :: 4]
         return Image.frombytes("L", image.size, high).convert("RGB")
     if isinstance(alpha, dict) and "over" in alpha and ("A" in image.mode or "transparency" in image.info):
         from PIL import Image, ImageColor

@@ -191,7 +191,7 @@ mod tests {
             ..Decoder::default()
         };
         for (name, ours) in [("JPEG RGB 4:2:0", [3, 2]), ("PNG P", [1, 2])] {
-            let mut kind = Kind::new(name);
+            let mut kind = Kind::new();
             kind.add("a", &ours, &[1, 2]);
             node.kinds.insert(name.into(), kind);
         }
@@ -207,7 +207,7 @@ mod tests {
         let expected = "\
 pixels  256 bicubic, crop 224 (from model), against Pillow 13.0.0
   kind            files  equal  largest   mean          bound
-  JPEG RGB 4:2:0      1      0    2/255  1.000   5 (mean 0.7)
+  JPEG RGB 4:2:0      1      0    2/255  1.000  1 (mean 0.01)
   PNG P               1      1    0/255  0.000  1 (mean 0.01)
   rejected by both: 1, here alone: 1, by Pillow alone: 0
     a: off by up to 2/255, 1.000 on average

@@ -7,9 +7,9 @@ use super::project::project;
 use super::row_task::{Mapped, map_rows};
 use super::running::{Part, build};
 use crate::config::Port;
-use crate::data::{Alloc, Batch, ColumnType, Reject, RowPos};
+use crate::data::{Alloc, Batch, ColumnType, Reject, RowPos, code};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::node::{Cancel, Fault, Item, Stage};
+use crate::node::{Cancel, Fault, Item, Reading, Stage};
 
 /// Ways from a source to a node that are found: a union may have several.
 const MOST_WAYS: usize = 16;
@@ -62,17 +62,30 @@ impl<'g> Alone<'g> {
         &mut self.stage
     }
 
-    /// The row of one item, or why it is rejected.
-    pub(super) fn fetch(&self, source: u32, index: u64, item: &Item) -> Result<Result<Batch, Reject>, Fault> {
+    /// A row of an item, or why it is rejected; a row that the item does not have is one that is not found.
+    pub(super) fn fetch(&self, pos: RowPos, item: &Item) -> Result<Result<Batch, Reject>, Fault> {
         let Stage::Source(stage) = &self.stage else {
             return Err(Fault::bug("a source that gives no rows").in_node(&self.node.name));
         };
-        let mapped = map_rows(1, "reading this", &self.new_types, &*self.alloc, &At::default(), |_, out| {
-            out.text(0, item.id.as_deref().unwrap_or(&item.uri));
-            out.text(1, &item.uri);
-            stage.fetch.fetch(index, item, out).map(drop)
+        let (what, at) = ("reading this", At::default());
+        let mapped = map_rows(1, what, &self.new_types, &*self.alloc, &at, |_, out| match &stage.reading {
+            Reading::Rows(fetch) => {
+                out.text(0, item.id.as_deref().unwrap_or(&item.uri));
+                out.text(1, &item.uri);
+                fetch.fetch(pos.index, item, out).map(drop)
+            }
+            Reading::Unpacked(unpack) => {
+                let gone = || Reject::new(code::NOT_FOUND, format!("`{}` has no row {} any more", item.uri, pos.sub));
+                let entry = unpack.open(pos.index, item, pos.sub)?.next_entry().ok_or_else(gone)?;
+                out.text(0, entry.id.as_deref().unwrap_or(&entry.uri));
+                out.text(1, &entry.uri);
+                match &entry.content {
+                    Ok(_) => unpack.read(item, &entry, out),
+                    Err(reject) => Err(reject.clone()),
+                }
+            }
         });
-        let positions = mapped.passed.iter().map(|_| RowPos::new(source, index)).collect();
+        let positions = mapped.passed.iter().map(|_| pos).collect();
         Ok(self.outcome(mapped, Batch::new(positions, Vec::new())))
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::alone::{Alone, ways};
 use super::trial::Trial;
-use crate::data::{Alloc, HeapPool};
+use crate::data::{Alloc, HeapPool, RowPos};
 use crate::graph::Graph;
 use crate::node::{Fault, Role};
 
@@ -32,8 +32,10 @@ pub fn attempt(graph: &Graph, trial: &Trial, mut tell: impl FnMut(Attempted)) ->
         return Err(unfit("way from the source to the node"));
     }
     let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
-    let fetched =
-        Alone::build(graph, source_idx, Alone::RESUMED, &alloc)?.fetch(trial.source, trial.index, &trial.item())?;
+    let fetched = {
+        let pos = RowPos { source: trial.source, index: trial.index, sub: trial.sub };
+        Alone::build(graph, source_idx, Alone::RESUMED, &alloc)?.fetch(pos, &trial.item())?
+    };
     tell(Attempted::Fetched);
     for way in ways {
         let mut row = fetched.clone();

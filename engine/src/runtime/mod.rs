@@ -45,6 +45,7 @@ mod stall;
 mod stats;
 mod trace;
 mod trial;
+mod unpack;
 mod verdict;
 mod watchdog;
 mod window;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use super::alone::{Alone, ways};
 use super::running::Part;
-use crate::data::{Alloc, Batch, Column, HeapPool, Reject, Tensor};
+use crate::data::{Alloc, Batch, Column, HeapPool, Reject, RowPos, Tensor, code};
 use crate::graph::Graph;
-use crate::node::{Fault, Item, Model, Stage};
+use crate::node::{Fault, Item, Model, Reading, Stage};
 
 /// Items are asked for in pieces of this many.
 const LISTED_AT_ONCE: usize = 1024;
@@ -48,6 +48,11 @@ impl<'g> Sampler<'g> {
         Ok(between.pop().map(|node| Sampler { source, number, between, node }))
     }
 
+    /// Whether an item of the source may hold many rows.
+    pub fn holds_many(&mut self) -> bool {
+        matches!(self.source.stage(), Stage::Source(source) if matches!(source.reading, Reading::Unpacked(_)))
+    }
+
     /// At most `n_items` items, evenly spread over the first `among` that the source lists; with their indices.
     ///
     /// # Errors
@@ -69,12 +74,16 @@ impl<'g> Sampler<'g> {
         Ok(wanted.map(|index| (index as u64, listed[index].clone())).collect())
     }
 
-    /// Fetches an item, and takes its row to the node and through it.
+    /// Fetches row `sub` of an item, 0 where items are rows, and takes it to the node and through it. Nothing, if the item
+    /// holds many rows and has no such one.
     ///
     /// # Errors
     /// A fault of a node; what is wrong with the row itself is in the result.
-    pub fn take(&mut self, index: u64, item: &Item) -> Result<Sampled, Fault> {
-        let mut row = self.source.fetch(self.number, index, item)?;
+    pub fn take(&mut self, index: u64, item: &Item, sub: u32) -> Result<Option<Sampled>, Fault> {
+        let mut row = self.source.fetch(RowPos { source: self.number, index, sub }, item)?;
+        if sub > 0 && matches!(&row, Err(reject) if reject.code == code::NOT_FOUND) {
+            return Ok(None);
+        }
         for node in &mut self.between {
             row = match row {
                 Ok(batch) => node.pass(batch)?,
@@ -82,8 +91,8 @@ impl<'g> Sampler<'g> {
             };
         }
         match row {
-            Err(reject) => Ok(Sampled { before: None, after: Err(reject) }),
-            Ok(batch) => Ok(Sampled { before: Some(batch.clone()), after: self.node.pass(batch)? }),
+            Err(reject) => Ok(Some(Sampled { before: None, after: Err(reject) })),
+            Ok(batch) => Ok(Some(Sampled { before: Some(batch.clone()), after: self.node.pass(batch)? })),
         }
     }
 }

@@ -7,9 +7,12 @@ use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Crop, Interpolation, Letterbox, Limits, Preprocess, Resize, Rounding, decode_into, with_scratch};
+use super::{
+    Alpha, Colours, Crop, Grey16, Interpolation, Letterbox, Limits, Preprocess, Reading, Resize, Rounding, decode_into,
+    with_scratch,
+};
 
-/// Decodes JPEG, PNG, WebP, GIF and BMP, told by content and not by name, to upright RGB pixels as Pillow's
+/// Decodes JPEG, PNG, WebP, GIF, BMP and TIFF, told by content and not by name, to upright RGB pixels as Pillow's
 /// `convert("RGB")` and `exif_transpose` give them, then resizes and crops as torchvision does, or fits the whole picture
 /// into a frame as detectors want it. Of animations, the first frame. A file that is truncated or damaged is a reject.
 ///
@@ -50,6 +53,14 @@ pub struct Image {
     /// Pillow refuses a picture as a decompression bomb.
     #[serde(default = "default_max_pixels")]
     max_pixels: u64,
+    /// What becomes of transparency. `drop`: it is left out, as Pillow's `convert("RGB")` does it, and what was invisible
+    /// shows. `{over: white}`: the picture is laid over a colour, `white`, `black`, `grey` or `[red, green, blue]`.
+    #[serde(default)]
+    alpha: Alpha,
+    /// What becomes of greys of 12 bits and more. `clip`: all from 255 on is white, as Pillow's `convert("RGB")` does it.
+    /// `scale`: the highest eight bits are taken.
+    #[serde(default)]
+    grey16: Grey16,
     /// The column of bytes. Default: the only one that fits.
     column: Option<String>,
     /// The name of the new column.
@@ -108,6 +119,10 @@ impl Image {
             .map_err(|error| SpecError::new(format!("the model's preset is not understood: {error}")).at(&["preset"]))
     }
 
+    fn colours(&self) -> Colours {
+        Colours { alpha: self.alpha, grey16: self.grey16 }
+    }
+
     /// Pictures of more pixels are refused.
     pub fn max_pixels(&self) -> u64 {
         self.max_pixels
@@ -133,6 +148,8 @@ impl Image {
 impl NodeKind for Image {
     const NAME: &'static str = "decode.image";
     const EXAMPLE: &'static str = "pixels: {kind: decode.image, with: {preset: model}}";
+    /// 2: TIFF is decoded, and the orientation is found in more files.
+    const REVISION: u32 = 2;
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let column = self.column(cx.input())?;
@@ -156,7 +173,7 @@ impl NodeKind for Image {
                 spec = spec.with_new(name, ty, Role::Auxiliary)?;
             }
         }
-        Ok(spec.with_detail(format!("{preprocess}{origin}")))
+        Ok(spec.with_detail(format!("{preprocess}{origin}{}", self.colours())))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
@@ -165,7 +182,7 @@ impl NodeKind for Image {
             column: self.column(cx.input()).map_err(mistaken)?,
             uri: cx.input().index_of_role(Role::Uri),
             preprocess: self.preprocess(cx.advice).map_err(mistaken)?,
-            limits: Limits { max_pixels: self.max_pixels },
+            reading: Reading { limits: Limits { max_pixels: self.max_pixels }, colours: self.colours() },
         };
         Ok(Stage::Rows(Arc::new(map)))
     }
@@ -179,7 +196,7 @@ struct Decode {
     column: usize,
     uri: Option<usize>,
     preprocess: Preprocess,
-    limits: Limits,
+    reading: Reading,
 }
 
 impl RowMap for Decode {
@@ -187,7 +204,7 @@ impl RowMap for Decode {
         let mut buffer: Option<BufferMut> = None;
         let mut shape = [0, 0, 3];
         let original = with_scratch(|scratch| {
-            decode_into(row.bytes(self.column), &self.preprocess, self.limits, scratch, |height, width| {
+            decode_into(row.bytes(self.column), &self.preprocess, self.reading, scratch, |height, width| {
                 shape = [height, width, 3];
                 let buffer = buffer.insert(out.alloc(DType::U8, &shape));
                 &mut buffer.bytes_mut()[..height * width * 3]
