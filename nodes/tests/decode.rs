@@ -221,7 +221,7 @@ fn a_crop_has_the_bytes_of_a_crop_from_the_whole() {
         for resize in
             [None, Some(Resize::Shorter(24)), Some(Resize::Shorter(90)), Some(Resize::Exact { width: 43, height: 20 })]
         {
-            let whole = Preprocess { resize, crop: None, interpolation };
+            let whole = Preprocess { resize, interpolation, ..Preprocess::default() };
             let mut all = Vec::new();
             let (all_height, all_width) = run(&bytes, &whole, &mut scratch, &mut all);
             for crop in [Crop::square(16), Crop { width: 11, height: 18 }] {
