@@ -147,7 +147,7 @@ fn content_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     (range.start < range.end && size.is_none_or(|size| range.end <= size)).then_some((range, size))
 }
 
-fn of_reqwest(error: reqwest::Error) -> Failure {
+pub(super) fn of_reqwest(error: reqwest::Error) -> Failure {
     if error.is_timeout() {
         return Failure::new(ErrorKind::Timeout, "no answer in time");
     }
