@@ -51,7 +51,6 @@ impl Bucket {
         options: &StoreOptions,
         environment: &Environment,
     ) -> Result<Self, StoreError> {
-        install_tls();
         options.check()?;
         let backend = match location.place() {
             Place::Local(_) => return Err(StoreError::new(ErrorKind::Unsupported, format!("`{location}` is local"))),
@@ -133,10 +132,4 @@ impl Bucket {
 
 fn elsewhere() -> Failure {
     Failure::new(ErrorKind::Other, "it is in another store")
-}
-
-/// Chooses the cryptography of TLS connections. It is the process's own, by the library's design; whoever was first stays.
-pub(super) fn install_tls() {
-    // An error says that there is one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
 }

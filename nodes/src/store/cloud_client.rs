@@ -17,6 +17,7 @@ use super::location::{Cloud, Container};
 use super::options::StoreOptions;
 use super::redacted::redacted;
 use super::s3_uploads::{S3Uploads, Signing};
+use super::tls::Authorities;
 use super::watched::Connector;
 use super::web;
 
@@ -161,6 +162,7 @@ fn client_options(options: &StoreOptions) -> ClientOptions {
         .with_connect_timeout(options.timeout.get().min(CONNECT_TIMEOUT))
         .with_pool_max_idle_per_host(options.max_in_flight.get() as usize)
         .with_allow_http(is_http)
+        .with_no_system_certificates(Authorities::of_system() == Authorities::None)
 }
 
 /// Requests are sent again by [`Tries`](super::tries::Tries) alone.
@@ -178,13 +180,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::store::location::Place;
+    use crate::store::location::{Location, Place};
 
     fn made(location: &str, options: &str, variables: &[(&str, &str)]) -> Result<String, StoreError> {
         let location = Location::parse(location, Path::new("/")).unwrap();
         let Place::Object(container, _) = location.place() else { panic!("{location}") };
         let options = serde_yaml::from_str(options).unwrap();
-        crate::store::bucket::install_tls();
         client(container, &options, &Environment::of(variables.iter().copied()))
             .map(|made| format!("{:?}", made.client))
     }

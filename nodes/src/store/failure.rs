@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
+use super::answer::element;
 use super::error::{ErrorKind, StoreError};
-use super::listed::element;
 use super::location::Location;
 use super::redacted::redacted;
 use super::watched::{Seen, seen};

@@ -10,6 +10,7 @@
 //!
 //! Must not know: what the bytes mean, rows, nodes. The manual is docs/stores.md.
 
+mod answer;
 mod aws_profile;
 mod body;
 mod bucket;
@@ -21,7 +22,6 @@ mod failure;
 mod fetch;
 mod leftover;
 mod limiter;
-mod listed;
 mod local;
 mod location;
 mod meta;
@@ -32,6 +32,7 @@ mod redacted;
 mod retry_after;
 mod s3_uploads;
 mod stores;
+mod tls;
 mod tries;
 mod upload;
 mod watched;

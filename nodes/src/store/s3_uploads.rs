@@ -10,15 +10,18 @@ use object_store::client::{HttpRequest, HttpRequestBody};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Client;
 
+use super::answer::element;
 use super::error::ErrorKind;
 use super::failure::{Failure, Said};
-use super::listed::element;
 use super::redacted::redacted;
 use super::watched::Seen;
 use super::web::of_reqwest;
 
 /// What a query string need not encode.
 const QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// An answer with 1,000 uploads is smaller by far.
+const MAX_BYTES: usize = 64 << 20;
 
 /// Asks a bucket about uploads.
 pub(super) struct S3Uploads {
@@ -53,9 +56,16 @@ impl S3Uploads {
             let authorizer = authorizer.with_request_payer(self.signing == Signing::Paying);
             authorizer.try_authorize(&mut request, None).map_err(|error| other(&error))?;
         }
-        let response = self.http.get(&url).headers(request.headers().clone()).send().await.map_err(of_reqwest)?;
+        let mut response = self.http.get(&url).headers(request.headers().clone()).send().await.map_err(of_reqwest)?;
         let status = response.status().as_u16();
-        let text = response.text().await.map_err(of_reqwest)?;
+        let mut text = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(of_reqwest)? {
+            if text.len() + piece.len() > MAX_BYTES {
+                return Err(other(&"the list of uploads is too long"));
+            }
+            text.extend_from_slice(&piece);
+        }
+        let text = String::from_utf8_lossy(&text);
         if status != 200 {
             return Err(Failure::of_status(status, Said::of(&text), Seen::default()));
         }

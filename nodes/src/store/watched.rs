@@ -11,7 +11,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
 
-use super::listed::{is_listing, without_folders};
+use super::answer::{bounded_error, is_listing, without_folders};
 use super::retry_after::retry_after;
 
 tokio::task_local! {
@@ -75,9 +75,10 @@ impl Watched {
             region: header("x-amz-bucket-region").map(str::to_owned),
             is_credentials,
         });
-        match is_listing && response.status().is_success() {
-            true => without_folders(response).await,
-            false => Ok(response),
+        match (response.status().is_success(), is_listing) {
+            (true, true) => without_folders(response).await,
+            (true, false) => Ok(response),
+            (false, _) => bounded_error(response).await,
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nodes::store::{Environment, ErrorKind, Location, StoreOptions, Stores};
 use serde_json::json;
 
-use crate::scene::{BUCKET, noise};
+use crate::scene::{BUCKET, KEYS, child, noise, object, variable};
 use crate::server::Server;
 
 /// Python's own web server, which knows no ranges.
@@ -112,4 +112,25 @@ fn query_strings_and_passwords_are_sent_and_not_shown() {
         assert!(!format!("{error:?} {location:?}").contains("S3CRET"), "{error:?}");
         assert!(error.to_string().contains(&format!("{}/photos/k`", server.url())), "{error}");
     }
+}
+
+#[test]
+fn plain_http_needs_no_certificates() {
+    let server = Server::with_bucket(BUCKET);
+    server.preload(BUCKET, "k", 1, 10);
+    let url = server.url();
+    let variables = [("SSL_CERT_FILE", "/nowhere"), ("SSL_CERT_DIR", "/nowhere"), ("STORE_SERVER", &url)];
+    let child = child("web::reads_for_a_parent_that_hides_the_certificates", &variables).output().unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stderr));
+}
+
+#[test]
+#[ignore = "run by another test"]
+fn reads_for_a_parent_that_hides_the_certificates() {
+    let options = StoreOptions { endpoint: Some(variable("STORE_SERVER")), ..StoreOptions::default() };
+    let stores = Stores::with_environment(options, Environment::of(KEYS));
+    for location in [at(format!("{}/photos/k000000", variable("STORE_SERVER"))), object("k000000")] {
+        assert_eq!(stores.read(&location, 100).unwrap().0, "0.........");
+    }
+    assert!(reqwest::Client::builder().build().is_err(), "the certificates are not hidden");
 }

@@ -1,4 +1,4 @@
-//! Pages of listings before the client for stores reads them: bounded, and without folders.
+//! Answers before the client for stores reads them into memory: bounded, and listings without folders.
 //!
 //! The clouds' consoles make a folder by writing an empty object whose key ends in `/`. The client would take that for an
 //! object of the folder's name, which is not there.
@@ -13,9 +13,12 @@ const MAX_PAGE_BYTES: usize = 64 << 20;
 /// The elements that a page has one of for each object, with the element in it that is the object's key.
 const OBJECTS: [(&str, &str); 2] = [("Contents", "Key"), ("Blob", "Name")];
 
+/// Of an error no more is read than this: it says what it is at its beginning.
+const MAX_ERROR_BYTES: usize = 64 << 10;
+
 #[derive(Debug, thiserror::Error)]
-#[error("the page of the listing has more than {MAX_PAGE_BYTES} bytes")]
-struct TooLarge;
+#[error("the answer has more than {0} bytes")]
+struct TooLarge(usize);
 
 /// Whether the answer to a request is a page of a listing.
 pub(super) fn is_listing(request: &HttpRequest) -> bool {
@@ -26,20 +29,38 @@ pub(super) fn is_listing(request: &HttpRequest) -> bool {
 /// The page without the folders in it.
 pub(super) async fn without_folders(response: HttpResponse) -> Result<HttpResponse, HttpError> {
     let (parts, body) = response.into_parts();
-    let mut page = Vec::new();
-    let mut pieces = body.bytes_stream();
-    while let Some(piece) = pieces.next().await {
-        let piece = piece?;
-        if page.len() + piece.len() > MAX_PAGE_BYTES {
-            return Err(HttpError::new(HttpErrorKind::Unknown, TooLarge));
-        }
-        page.extend_from_slice(&piece);
+    let (page, is_whole) = start_of(body, MAX_PAGE_BYTES).await?;
+    if !is_whole {
+        return Err(HttpError::new(HttpErrorKind::Unknown, TooLarge(MAX_PAGE_BYTES)));
     }
     let page = match str::from_utf8(&page) {
         Ok(text) => OBJECTS.iter().fold(text.to_owned(), |text, (object, key)| cut_folders(&text, object, key)).into(),
         Err(_) => Bytes::from(page),
     };
     Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(page)))
+}
+
+/// An error of which only the beginning is read, whatever follows.
+pub(super) async fn bounded_error(response: HttpResponse) -> Result<HttpResponse, HttpError> {
+    let (parts, body) = response.into_parts();
+    let (start, _) = start_of(body, MAX_ERROR_BYTES).await?;
+    // What is cut off in the middle of a letter is text up to there.
+    Ok(HttpResponse::from_parts(parts, HttpResponseBody::from(String::from_utf8_lossy(&start).into_owned())))
+}
+
+/// Up to `max` bytes of a body, and whether that is all of it.
+async fn start_of(body: HttpResponseBody, max: usize) -> Result<(Vec<u8>, bool), HttpError> {
+    let mut start = Vec::new();
+    let mut pieces = body.bytes_stream();
+    while let Some(piece) = pieces.next().await {
+        let piece = piece?;
+        let n_bytes = piece.len().min(max - start.len());
+        start.extend_from_slice(&piece[..n_bytes]);
+        if n_bytes < piece.len() {
+            return Ok((start, false));
+        }
+    }
+    Ok((start, true))
 }
 
 fn cut_folders(page: &str, object: &str, key: &str) -> String {
@@ -79,5 +100,22 @@ mod tests {
         for text in [page(&["a", "b"]), page(&[]), String::new(), "<Contents><Key>a/</Key>".to_owned()] {
             assert_eq!(cut(&text), text);
         }
+    }
+
+    #[test]
+    fn of_an_endless_error_only_the_beginning_is_read() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        for (n_bytes, expected) in [(10, 10), (MAX_ERROR_BYTES, MAX_ERROR_BYTES), (10 << 20, MAX_ERROR_BYTES)] {
+            let response = HttpResponse::new(HttpResponseBody::from(vec![b'x'; n_bytes]));
+            let bounded = runtime.block_on(bounded_error(response)).unwrap();
+            assert_eq!(runtime.block_on(bounded.into_body().bytes()).unwrap().len(), expected);
+        }
+    }
+
+    #[test]
+    fn a_page_beyond_all_measure_is_an_error() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+        let response = HttpResponse::new(HttpResponseBody::from(vec![b'x'; MAX_PAGE_BYTES + 1]));
+        assert!(runtime.block_on(without_folders(response)).is_err());
     }
 }
