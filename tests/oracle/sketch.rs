@@ -39,6 +39,7 @@ enum From {
     Images,
     Rows,
     Slow,
+    Boxes,
 }
 
 impl Sketch<'_> {
@@ -130,7 +131,8 @@ impl Sketch<'_> {
 
     /// A source, and what may be done to its rows one by one.
     fn trunk(&mut self) -> Stream {
-        let from = self.dice.pick(&[From::Files, From::Files, From::Images, From::Rows, From::Slow]);
+        let from =
+            self.dice.pick(&[From::Files, From::Files, From::Images, From::Rows, From::Slow, From::Boxes, From::Boxes]);
         let mut stream = self.source(from);
         stream = self.delay(&stream);
         if self.dice.chance(70) {
@@ -146,10 +148,19 @@ impl Sketch<'_> {
             From::Files => ("source.files", format!("{{path: \"{folder}/**/*.png\"}}")),
             From::Images => ("source.synthetic", format!("{{images: {{count: {count}, size: [16, 12]}}}}")),
             From::Rows => ("source.synthetic", format!("{{rows: {{count: {count}}}}}")),
+            From::Boxes => ("", String::new()),
             From::Slow => {
                 let micros = self.dice.between(0, 1) * SLOW / count;
                 ("source.test_slow", format!("{{count: {count}, micros: {micros}, fetch_micros: {}}}", SLOW / count))
             }
+        };
+        let (boxes, most, open) = (self.dice.between(1, 30), self.dice.between(1, 12), self.dice.between(1, 4));
+        let (kind, with) = match from {
+            From::Boxes => {
+                let micros = self.dice.between(0, 1) * SLOW / (boxes * most);
+                ("source.test_boxes", format!("{{boxes: {boxes}, most: {most}, open: {open}, micros: {micros}}}"))
+            }
+            _ => (kind, with),
         };
         self.n_sources += 1;
         let inputs = if let From::Files = from {
@@ -157,6 +168,8 @@ impl Sketch<'_> {
             let uris = files.iter().map(|file| file.path.clone()).collect();
             self.files.extend(files);
             uris
+        } else if let From::Boxes = from {
+            nodes::testing::box_uris(boxes, most)
         } else {
             (0..count).map(|index| format!("synthetic/{index}")).collect()
         };
@@ -164,7 +177,9 @@ impl Sketch<'_> {
         let source = self.reading(&source, "", kind, &with);
         match from {
             From::Files | From::Images => self.after(&source, "decode.image", "{resize: [4, 3], as: x}"),
-            From::Rows | From::Slow => self.after(&source, "transform.test_tensor", "{shape: [5], as: x}"),
+            From::Rows | From::Slow | From::Boxes => {
+                self.after(&source, "transform.test_tensor", "{shape: [5], as: x}")
+            }
         }
     }
 

@@ -331,8 +331,8 @@ pub(super) mod tests {
         let pos = SinkPos { rows: done - rejected, bytes: 100 * (done - rejected), ..SinkPos::default() };
         Cut {
             at: at(seconds),
-            sources: vec![SourceCut { done, total: Some(1_000_000), ended: false }],
-            sinks: [("out".to_owned(), SinkCut { pos, rejected, ends: Vec::new() })].into(),
+            sources: vec![SourceCut { done, next: None, total: Some(1_000_000), ended: false }],
+            sinks: [("out".to_owned(), SinkCut { pos, rejected, ends: Vec::new(), closed: Vec::new() })].into(),
             rejects: RejectCut {
                 total: rejected,
                 by_code: [("truncated".to_owned(), rejected)].into(),
@@ -342,10 +342,20 @@ pub(super) mod tests {
     }
 
     fn sealed(seconds: u64) -> SealedRun {
-        let output =
-            Sealed { path: "out/labels.jsonl".into(), rows: 999_000, bytes: 99_900_000, place: OutputPlace::File };
-        let rejects =
-            Sealed { path: "out/classify.rejects.jsonl".into(), rows: 1_000, bytes: 9, place: OutputPlace::File };
+        let output = Sealed {
+            path: "out/labels.jsonl".into(),
+            spooled: None,
+            rows: 999_000,
+            bytes: 99_900_000,
+            place: OutputPlace::File,
+        };
+        let rejects = Sealed {
+            path: "out/classify.rejects.jsonl".into(),
+            spooled: None,
+            rows: 1_000,
+            bytes: 9,
+            place: OutputPlace::File,
+        };
         SealedRun {
             at: at(seconds),
             cut: cut(seconds, 1_000_000),

@@ -205,7 +205,7 @@ impl Partial {
             Target::File { .. } => Place::File,
             Target::Direct { .. } | Target::Stdout(_) => Place::Stream,
         };
-        Ok(Sealed { path: self.shown.clone(), rows: n_rows, bytes, place })
+        Ok(Sealed { path: self.shown.clone(), spooled: None, rows: n_rows, bytes, place })
     }
 
     /// Removes what an earlier run left.
@@ -419,7 +419,7 @@ mod tests {
         io::Read::read_exact(&mut reader, &mut row).unwrap();
         assert_eq!(&row, b"row\n");
         let sealed = out.seal(1).unwrap();
-        assert_eq!(sealed, Sealed { path: "-".to_owned(), rows: 1, bytes: 4, place: Place::Stream });
+        assert_eq!(sealed, Sealed { path: "-".to_owned(), spooled: None, rows: 1, bytes: 4, place: Place::Stream });
     }
 
     #[test]

@@ -12,10 +12,12 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use super::{History, InFlight};
+use crate::data::RowPos;
 use crate::node::Fault;
 
-/// The bytes of a line: the node's number, the source's, the row's index, a checksum, and the line's end.
-const LINE: usize = 4 + 1 + 10 + 1 + 20 + 1 + 8 + 1;
+/// The bytes of a line: the node's number, the source's, the item's index, the row's number in it, a checksum, and the
+/// line's end.
+const LINE: usize = 4 + 1 + 10 + 1 + 20 + 1 + 10 + 1 + 8 + 1;
 /// What stands before the checksum.
 const TEXT: usize = LINE - 10;
 /// Deaths with the same row in flight that make it suspect.
@@ -80,9 +82,9 @@ pub struct Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// Row `index` of source number `source` begins.
-    pub fn note(&self, source: u32, index: u64) {
-        self.flight.write(self.number, &line(self.node, source, index));
+    /// The row at `pos` begins.
+    pub fn note(&self, pos: RowPos) {
+        self.flight.write(self.number, &line(self.node, pos));
     }
 }
 
@@ -101,11 +103,11 @@ const EMPTY: [u8; LINE] = {
     line
 };
 
-fn line(node: usize, source: u32, index: u64) -> [u8; LINE] {
+fn line(node: usize, RowPos { source, index, sub }: RowPos) -> [u8; LINE] {
     let mut line = EMPTY;
     // Numbers that are wider than their place do not fit the line, which then says nothing: there are not so many nodes.
     let mut text = &mut line[..TEXT];
-    if write!(text, "{node:>4} {source:>10} {index:>20}").is_ok() && text.is_empty() {
+    if write!(text, "{node:>4} {source:>10} {index:>20} {sub:>10}").is_ok() && text.is_empty() {
         let checksum = crc32fast::hash(&line[..TEXT]);
         let mut rest = &mut line[TEXT..];
         // Ten bytes into ten.
@@ -122,7 +124,8 @@ fn parse(line: &[u8], nodes: &[String]) -> Option<InFlight> {
     }
     let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace();
     let node = nodes.get(numbers.next()?.parse::<usize>().ok()?)?.clone();
-    Some(InFlight { node, source: numbers.next()?.parse().ok()?, index: numbers.next()?.parse().ok()? })
+    let (source, index) = (numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?);
+    Some(InFlight { node, source, index, sub: numbers.next()?.parse().ok()? })
 }
 
 /// The rows that may have killed the process: those that were in flight at two deaths.
@@ -143,7 +146,7 @@ mod tests {
     use super::*;
 
     fn row(node: &str, source: u32, index: u64) -> InFlight {
-        InFlight { node: node.to_owned(), source, index }
+        InFlight { node: node.to_owned(), source, index, sub: 0 }
     }
 
     fn folder() -> (tempfile::TempDir, std::path::PathBuf) {
@@ -160,14 +163,17 @@ mod tests {
         assert_eq!(Flight::read(&path), []);
         let (first, second) = (flight.enter(1).unwrap(), flight.enter(0).unwrap());
         assert!(flight.enter(0).is_none());
-        first.note(0, 7);
-        second.note(u32::MAX, u64::MAX);
-        first.note(0, 8);
-        assert_eq!(Flight::read(&path), [row("pixels", u32::MAX, u64::MAX), row("small", 0, 8)]);
+        first.note(RowPos::new(0, 7));
+        second.note(RowPos::END);
+        first.note(RowPos::new(0, 8));
+        assert_eq!(
+            Flight::read(&path),
+            [InFlight { sub: u32::MAX, ..row("pixels", u32::MAX, u64::MAX) }, row("small", 0, 8)]
+        );
         drop(second);
         assert_eq!(Flight::read(&path), [row("small", 0, 8)]);
         let again = flight.enter(0).unwrap();
-        again.note(0, 8);
+        again.note(RowPos::new(0, 8));
         assert_eq!(Flight::read(&path).len(), 2, "one row may be in two nodes");
         drop((first, again));
         assert_eq!(Flight::read(&path), []);
@@ -180,7 +186,7 @@ mod tests {
         let (_folder, path) = folder();
         let flight = Flight::create(&path, &["pixels"], 3).unwrap();
         let slots: Vec<_> = (0..3).map(|_| flight.enter(0).unwrap()).collect();
-        slots.iter().zip(10..).for_each(|(slot, index)| slot.note(0, index));
+        slots.iter().zip(10..).for_each(|(slot, index)| slot.note(RowPos::new(0, index)));
         let whole = fs::read(&path).unwrap();
         let start = "[\"pixels\"]\n".len();
         for at in start..start + LINE {

@@ -44,6 +44,13 @@ impl Journal {
         self.history.as_ref()
     }
 
+    /// The parts of a sink that were complete with the cut to go on from, and with those before it.
+    pub fn closed(&self, sink: &str) -> Vec<Sealed> {
+        let Some((from, _)) = &self.from else { return Vec::new() };
+        let cuts = self.history.iter().flat_map(|history| &history.cuts).filter(|(_, line_idx, _)| line_idx <= from);
+        cuts.filter_map(|(_, _, cut)| cut.sinks.get(sink)).flat_map(|cut| cut.closed.iter().cloned()).collect()
+    }
+
     /// What is to be told about how the run was taken up.
     pub fn note(&self) -> Option<&str> {
         self.note.as_deref()

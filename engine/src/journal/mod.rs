@@ -16,6 +16,7 @@ mod listing;
 mod merge;
 mod moment;
 mod open;
+mod publish;
 mod record;
 mod relisting;
 mod slices;
@@ -31,8 +32,10 @@ pub use listing::{Listing, Recorded};
 pub use merge::{Joined, Merge, Merged, Missing, merge, n_shards};
 pub use moment::Moment;
 pub use open::{Finished, Opened, Start, can_resume, reject_name, tidy_rejects};
+pub use publish::{clear_spool, publish_closed, publish_sealed};
 pub use record::{
-    Begun, Cut, Done, InFlight, Left, OutputRecord, Record, RejectCut, SealedRun, Session, SinkCut, SourceCut, Why,
+    Begun, Cut, Done, InFlight, Left, NextRow, OutputRecord, Record, RejectCut, SealedRun, Session, SinkCut, SourceCut,
+    Why,
 };
 pub use relisting::Relisting;
 pub use slices::{Slice, Slices};

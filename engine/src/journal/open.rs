@@ -4,9 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use super::publish::{gone, publish_closed, publish_sealed};
 use super::{Begun, Cut, End, Fingerprint, History, Journal, Moment, Record, SealedRun, StateFolder};
 use crate::config::Journaling;
-use crate::durable::{Lock, Log, disk, is_there, partial_path, publish};
+use crate::durable::{Lock, Log, disk, partial_path};
 use crate::graph::Graph;
 use crate::node::{Fault, Role, Shard};
 
@@ -73,7 +74,7 @@ impl Journal {
                 End::Done(..) if !changes.is_empty() => {
                     Some(format!("the pipeline is another than that of the finished run ({})", changes.join("; ")))
                 }
-                End::Done(sealed, _) => gone(graph, sealed),
+                End::Done(sealed, _) => gone(graph, sealed)?,
                 _ if !changes.is_empty() => return Err(changed(graph, &changes)),
                 _ => None,
             };
@@ -103,7 +104,7 @@ impl Journal {
         if let End::Sealed(sealed) = &found.end {
             // The process died between the names of two outputs, or before the line that says that all have theirs.
             let sealed = sealed.clone();
-            publish(&graph.base, &sealed.files())?;
+            publish_sealed(graph, &sealed)?;
             let rejects = graph.base.join(reject_name(graph, shard));
             tidy_rejects(&rejects, sealed.cut.sources.len(), sealed.rejects.is_some())?;
             let done = super::Done { at: Moment::now() };
@@ -117,6 +118,10 @@ impl Journal {
                 return Ok(Opened::Finished(Box::new(Finished { sealed: sealed.clone(), at: done.at })));
             }
             reopen(graph, sealed)?;
+        }
+        // The process may have died between a cut and the names of the parts that were complete with it.
+        if let Some(cut) = found.last_cut() {
+            publish_closed(graph, cut)?;
         }
         let limit = found.sessions.last().and_then(|session| session.limit);
         journal.from = choose(graph, &found, limit == graph.run.limit, &[]);
@@ -137,7 +142,7 @@ impl Journal {
         }))
     }
 
-    /// Goes back to the last cut before the first of these rows, by source, if that is before where it would go on.
+    /// Goes back to the last cut before the first of these items, by source, if that is before where it would go on.
     pub fn go_back(&mut self, graph: &Graph, before: &[Option<u64>]) {
         let Some(history) = &self.history else { return };
         self.from = choose(graph, history, false, before);
@@ -156,7 +161,7 @@ fn choose(graph: &Graph, history: &History, same_limit: bool, before: &[Option<u
             })
         };
         let is_before =
-            |(source, limit): (usize, &Option<u64>)| limit.is_none_or(|limit| cut.sources[source].done <= limit);
+            |(source, limit): (usize, &Option<u64>)| limit.is_none_or(|limit| cut.sources[source].n_items() <= limit);
         (same_limit || reads.iter().all(in_order)) && before.iter().enumerate().all(is_before)
     };
     let mut cuts = history.cuts.iter().rev();
@@ -193,11 +198,9 @@ pub fn reject_name(graph: &Graph, shard: Option<Shard>) -> String {
     shard.map_or(name.clone(), |shard| shard.name(&name))
 }
 
-/// What is not as the finished run has left it.
-fn gone(graph: &Graph, sealed: &SealedRun) -> Option<String> {
-    let files = sealed.files();
-    let gone = files.iter().find(|output| !is_there(&graph.base, output))?;
-    Some(format!("`{}` is not as the finished run has left it", gone.path))
+/// Whether a sink goes on from what it has kept, and not from its outputs.
+fn spools(graph: &Graph, sink: &str) -> bool {
+    graph.nodes.iter().any(|node| node.name == sink && node.node.spools())
 }
 
 /// Makes unfinished outputs of finished ones, to go on with them. They keep their names until the new ones are complete.
@@ -206,7 +209,7 @@ fn reopen(graph: &Graph, sealed: &SealedRun) -> Result<(), Fault> {
         let partial = partial_path(path);
         fs::copy(path, partial).map(drop)
     };
-    for output in &sealed.outputs {
+    for output in sealed.outputs.iter().filter(|output| !spools(graph, &output.node)) {
         let path = graph.base.join(&output.sealed.path);
         copy(&path).map_err(|error| Fault::io("copy", &path, &error))?;
     }

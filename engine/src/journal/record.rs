@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{Fingerprint, Moment};
+use crate::data::RowPos;
 use crate::node::{Sealed, Shard, SinkPos};
 
 /// One line. A journal is `begun`, then for each process that worked on the run a `session`, its `cut`s, and `left` if it
@@ -75,8 +76,15 @@ pub struct InFlight {
     pub node: String,
     /// The number of the source that the row comes from.
     pub source: u32,
-    /// The row's index in that source.
+    /// The index of its item in that source.
     pub index: u64,
+    /// Its number in the item.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub sub: u32,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// A consistent state of the whole run: every output holds exactly what came of the rows before it.
@@ -107,12 +115,39 @@ impl Cut {
 /// How far a source has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceCut {
-    /// Rows that are done: the first that is not has this index.
+    /// Rows that are done. Where each item is a row, the first that is not has this index.
     pub done: u64,
+    /// Where the first row that is not done lies, where items hold many rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextRow>,
     /// Rows that there are, where that is known.
     pub total: Option<u64>,
     /// Whether the listing has ended there by itself, not by a limit.
     pub ended: bool,
+}
+
+/// A row within an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NextRow {
+    /// The item's index in its source's listing.
+    pub item: u64,
+    /// The row's number in it.
+    pub row: u32,
+}
+
+impl SourceCut {
+    /// The position of the first row that is not done.
+    pub fn position(&self, source: u32) -> RowPos {
+        match self.next {
+            Some(next) => RowPos { source, index: next.item, sub: next.row },
+            None => RowPos::new(source, self.done),
+        }
+    }
+
+    /// Items of which rows are done.
+    pub fn n_items(&self) -> u64 {
+        self.next.map_or(self.done, |next| next.item + u64::from(next.row > 0))
+    }
 }
 
 /// How far a sink has come.
@@ -126,6 +161,9 @@ pub struct SinkCut {
     /// Bytes at which the rows of each source end that is complete in it, where it reads several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ends: Vec<(u32, u64)>,
+    /// Parts of its output that get their names with this cut.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<Sealed>,
 }
 
 /// The rejected rows so far.

@@ -73,6 +73,11 @@ impl StateFolder {
         self.path.join(format!("of-{shards:05}"))
     }
 
+    /// What sinks keep until it is an output.
+    pub fn spool(&self) -> PathBuf {
+        self.path.join("spool")
+    }
+
     /// The rows that are being decoded.
     pub fn flight(&self) -> PathBuf {
         self.path.join("in-flight")
@@ -120,6 +125,10 @@ impl StateFolder {
         let journal = self.journal();
         if journal.exists() {
             fs::remove_file(&journal).map_err(|error| failed(&journal, error))?;
+        }
+        let spool = self.spool();
+        if spool.exists() {
+            fs::remove_dir_all(&spool).map_err(|error| failed(&spool, error))?;
         }
         let entries = fs::read_dir(&self.path).map_err(|error| failed(&self.path, error))?;
         for entry in entries {

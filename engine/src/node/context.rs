@@ -53,6 +53,8 @@ pub struct BuildCx<'a> {
     pub cancel: Cancel,
     /// The part of the run that this is, if it is one.
     pub shard: Option<Shard>,
+    /// A folder for what a sink keeps until it is an output, with the run's state. It need not be there.
+    pub spool: PathBuf,
     /// Whether an earlier run is gone on with: then a source may have lost its items, which were read before.
     pub is_resumed: bool,
 }
@@ -66,8 +68,8 @@ impl<'a> BuildCx<'a> {
         base: &'a Path,
         alloc: Arc<dyn Alloc>,
     ) -> Self {
-        let cancel = Cancel::new();
-        BuildCx { name, inputs, spec, advice: None, base, alloc, cancel, shard: None, is_resumed: false }
+        let (cancel, spool) = (Cancel::new(), base.join(".flowgpu/alone"));
+        BuildCx { name, inputs, spec, advice: None, base, alloc, cancel, shard: None, spool, is_resumed: false }
     }
 }
 

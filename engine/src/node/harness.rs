@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{
-    BuildCx, Cancel, Fault, Fold, Item, Kind, Node, NodeKind, NodeSpec, RowMap, Sink, SourceStage, SpecCx, SpecError,
-    Stage,
+    BuildCx, Cancel, Fault, Fold, Item, Kind, Node, NodeKind, NodeSpec, Reading, RowMap, Sink, SourceStage, SpecCx,
+    SpecError, Stage,
 };
 use crate::data::{Batch, Column, ColumnBuilder, HeapPool, Reject, RowMut, RowPos, Schema};
 
@@ -128,7 +128,30 @@ impl Harness {
             let item = &items[item_idx];
             out.text(0, item.id.as_ref().unwrap_or(&item.uri));
             out.text(1, &item.uri);
-            source.fetch.fetch(item_idx as u64, item, out).map(drop)
+            let Reading::Rows(fetch) = &source.reading else { panic!("its items hold rows") };
+            fetch.fetch(item_idx as u64, item, out).map(drop)
+        })
+    }
+
+    /// What a source makes of item number `index`, from its row `skip` on, with the columns `id` and `uri` filled in as the
+    /// runtime does.
+    ///
+    /// # Panics
+    /// If the node has another form or does not build, or the item cannot be opened.
+    pub fn unpack(&self, index: u64, item: &Item, skip: u32) -> Mapped {
+        let source = self.source().unwrap_or_else(|fault| panic!("{fault}"));
+        let Reading::Unpacked(unpack) = source.reading else { panic!("its items are rows") };
+        let mut opened = unpack.open(index, item, skip).unwrap_or_else(|reject| panic!("{}", reject.message));
+        let entries: Vec<_> = std::iter::from_fn(|| opened.next_entry()).collect();
+        let spec = self.spec().unwrap_or_else(|error| panic!("{error}"));
+        rows(&spec, entries.len(), |row_idx, out| {
+            let entry = &entries[row_idx];
+            out.text(0, entry.id.as_ref().unwrap_or(&entry.uri));
+            out.text(1, &entry.uri);
+            match &entry.content {
+                Ok(_) => unpack.read(item, entry, out),
+                Err(reject) => Err(reject.clone()),
+            }
         })
     }
 

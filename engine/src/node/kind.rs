@@ -2,11 +2,12 @@
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::{BuildCx, Fault, NodeSpec, SpecCx, SpecError, Stage};
+use super::{BuildCx, Fault, NodeSpec, Objects, SpecCx, SpecError, Stage};
 
 /// What a kind is for; the word before the dot in its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -132,6 +133,16 @@ pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'stati
     /// The final paths of the files that the node writes.
     fn writes(&self, _base: &Path) -> Vec<PathBuf> {
         Vec::new()
+    }
+
+    /// For sinks whose outputs are objects of a store: what gives them their place there.
+    fn objects(&self) -> Option<Arc<dyn Objects>> {
+        None
+    }
+
+    /// For sinks: whether the node goes on from what it has kept in its [spool](BuildCx::spool), and not from its outputs.
+    fn spools(&self) -> bool {
+        false
     }
 
     /// For sinks: how the outputs of shards become one.

@@ -15,6 +15,7 @@ pub mod harness;
 mod kind;
 mod model;
 mod need;
+mod objects;
 mod path;
 mod registry;
 mod shard;
@@ -30,11 +31,12 @@ pub use fault::{Fault, FaultKind, reason};
 pub use kind::{Advice, NodeKind, Parts, Role};
 pub use model::{Computed, LoadModel, Model, ModelError, Pending, Span, SpanStage, monotonic_ns};
 pub use need::{FileStamp, ModelNeed};
+pub use objects::Objects;
 pub use path::normalised;
 pub use registry::{Kind, KindRef, Node, Registry};
 pub use shard::Shard;
 pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};
 pub use stage::{
-    Count, Durable, Fetch, Fold, InferStage, Item, List, Padding, Place, RowMap, Sealed, Sink, SinkPos, SourceStage,
-    Stage, Stamp,
+    Count, Durable, Entries, Entry, Fetch, Fold, InferStage, Item, List, Padding, Place, Reading, RowMap, Sealed, Sink,
+    SinkPos, SourceStage, Stage, Stamp, Unpack,
 };

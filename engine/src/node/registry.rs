@@ -8,7 +8,9 @@ use indexmap::IndexMap;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{Advice, BuildCx, Fault, NodeKind, NodeSpec, OpenCpu, OpenDevice, Parts, Role, SpecCx, SpecError, Stage};
+use super::{
+    Advice, BuildCx, Fault, NodeKind, NodeSpec, Objects, OpenCpu, OpenDevice, Parts, Role, SpecCx, SpecError, Stage,
+};
 
 /// A node's options, parsed: what it does, behind a type that all kinds share. The methods are those of [`NodeKind`].
 pub trait Node: fmt::Debug + Send + Sync {
@@ -26,6 +28,10 @@ pub trait Node: fmt::Debug + Send + Sync {
     fn joins(&self) -> bool;
     /// See [`NodeKind::writes`].
     fn writes(&self, base: &Path) -> Vec<PathBuf>;
+    /// See [`NodeKind::objects`].
+    fn objects(&self) -> Option<Arc<dyn Objects>>;
+    /// See [`NodeKind::spools`].
+    fn spools(&self) -> bool;
     /// See [`NodeKind::parts`].
     fn parts(&self) -> Parts;
     /// See [`NodeKind::reads`].
@@ -53,6 +59,12 @@ impl<K: NodeKind> Node for K {
     }
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
         NodeKind::writes(self, base)
+    }
+    fn objects(&self) -> Option<Arc<dyn Objects>> {
+        NodeKind::objects(self)
+    }
+    fn spools(&self) -> bool {
+        NodeKind::spools(self)
     }
     fn parts(&self) -> Parts {
         NodeKind::parts(self)

@@ -1,5 +1,6 @@
 //! The things that run: what a kind's `build` makes.
 
+use std::any::Any;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
@@ -75,6 +76,75 @@ pub trait Fetch: Send + Sync {
     }
 }
 
+/// One row of an item that holds many, before its columns are written.
+pub struct Entry {
+    /// Where it comes from, as users see it: the item's uri, `#` and what names the row in it.
+    pub uri: String,
+    /// Its id, where that is another.
+    pub id: Option<String>,
+    /// Bytes of memory that it holds.
+    pub bytes: u64,
+    /// What [`Unpack::read`] makes the columns of, or why there is nothing.
+    pub content: Result<Box<dyn Any + Send + Sync>, Reject>,
+}
+
+/// Opens listed items that hold many rows each, such as archives and tables. A row's position is `(item, row in it)`, and
+/// a run that was stopped goes on there.
+pub trait Unpack: Send + Sync {
+    /// Opens item number `index` before its row number `skip`: beyond the last row there is nothing. Several may be open at
+    /// once, each on a thread of its own.
+    ///
+    /// # Errors
+    /// Why the item cannot be read: it is one rejected row then.
+    fn open(&self, index: u64, item: &Item, skip: u32) -> Result<Box<dyn Entries>, Reject>;
+
+    /// Writes the source's new columns for one row, on many threads. The columns `id` and `uri` are written already.
+    ///
+    /// # Errors
+    /// Why this row cannot be read.
+    fn read(&self, item: &Item, entry: &Entry, out: &mut RowMut<'_>) -> Result<(), Reject>;
+
+    /// The item as it is now, as [`Fetch::stamp`].
+    fn stamp(&self, _item: &Item) -> Stamp {
+        Stamp::NONE
+    }
+
+    /// How many items may be open at once, each read ahead in bounded memory.
+    fn n_open(&self) -> usize {
+        1
+    }
+}
+
+/// The rows of an item, one after the other.
+pub trait Entries: Send {
+    /// The next row; `None` at the end. Where the rest cannot be read, the last row says so, with a reject for its content.
+    fn next_entry(&mut self) -> Option<Entry>;
+
+    /// What the item was when it was opened.
+    fn stamp(&self) -> Stamp {
+        Stamp::NONE
+    }
+}
+
+/// How a source reads what it has listed.
+#[derive(Clone)]
+pub enum Reading {
+    /// Each item is one row.
+    Rows(Arc<dyn Fetch>),
+    /// Each item holds rows.
+    Unpacked(Arc<dyn Unpack>),
+}
+
+impl Reading {
+    /// The item as it is now, without reading it.
+    pub fn stamp(&self, item: &Item) -> Stamp {
+        match self {
+            Reading::Rows(fetch) => fetch.stamp(item),
+            Reading::Unpacked(unpack) => unpack.stamp(item),
+        }
+    }
+}
+
 /// What an item was when it was read: another one says that it has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp(pub u32);
@@ -92,9 +162,9 @@ pub type Count = Box<dyn FnOnce(&Counting) -> Option<u64> + Send>;
 pub struct SourceStage {
     /// Lists.
     pub list: Box<dyn List>,
-    /// Fetches.
-    pub fetch: Arc<dyn Fetch>,
-    /// Counts, for progress in per cent.
+    /// Reads.
+    pub reading: Reading,
+    /// Counts rows, for progress in per cent.
     pub count: Option<Count>,
 }
 
@@ -168,8 +238,11 @@ pub type Durable = Box<dyn FnOnce() -> Result<(), Fault> + Send>;
 /// An output that is complete and durable, but for its name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sealed {
-    /// Where: a path as the user wrote it, or `-` for standard output.
+    /// Where: a path or a URL as the user wrote it, or `-` for standard output.
     pub path: String,
+    /// The file that holds it before it is an object, in the folder of the run's state.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spooled: Option<String>,
     /// Rows in it.
     pub rows: u64,
     /// Bytes in it.
@@ -184,6 +257,8 @@ pub struct Sealed {
 pub enum Place {
     /// A file: it has a temporary name until it is published.
     File,
+    /// An object of a store: it is a file beside the run's state until it is published. See [`Objects`](super::Objects).
+    Object,
     /// Standard output, a pipe, a device: what is written is out.
     Stream,
 }
@@ -204,13 +279,19 @@ pub trait Sink: Send {
     /// As [`Sink::write`].
     fn cut(&mut self, upto: RowPos) -> Result<(SinkPos, Durable), Fault>;
 
+    /// Parts of the output that were completed before the last [`Sink::cut`] and since the one before it. Each is an output of
+    /// its own, and is given its name when that cut is committed.
+    fn closed(&mut self) -> Vec<Sealed> {
+        Vec::new()
+    }
+
     /// Goes back to `at`, dropping what was written after it: about how many rows that is.
     ///
     /// # Errors
     /// If what is there is not what was written.
     fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault>;
 
-    /// Makes the output complete and durable. It is given its name afterwards, together with the other outputs.
+    /// Makes what is left of the output complete and durable. It is given its name afterwards, together with the other outputs.
     ///
     /// # Errors
     /// As [`Sink::write`]; a failed fsync is one.

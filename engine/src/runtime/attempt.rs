@@ -8,9 +8,9 @@ use super::row_task::map_rows;
 use super::running::{Part, build};
 use super::trial::Trial;
 use crate::config::Port;
-use crate::data::{Alloc, Batch, HeapPool, RowPos};
+use crate::data::{Alloc, Batch, HeapPool, Reject, RowPos, code};
 use crate::graph::{Graph, Merge};
-use crate::node::{Cancel, Fault, Role, Stage};
+use crate::node::{Cancel, Fault, Reading, Role, Stage};
 
 /// Ways from a source to a node that are tried: a union may have several.
 const MOST_WAYS: usize = 16;
@@ -83,12 +83,25 @@ fn fetch(graph: &Graph, source_idx: usize, trial: &Trial, alloc: &Arc<dyn Alloc>
         return Err(Fault::bug("a source that gives no rows").in_node(&node.name));
     };
     let (item, types) = (trial.item(), node.spec.new_types());
-    let mapped = map_rows(1, "reading this", &types, &**alloc, &At::default(), |_, out| {
-        out.text(0, item.id.as_deref().unwrap_or(&item.uri));
-        out.text(1, &item.uri);
-        source.fetch.fetch(trial.index, &item, out).map(drop)
+    let pos = RowPos { source: trial.source, index: trial.index, sub: trial.sub };
+    let mapped = map_rows(1, "reading this", &types, &**alloc, &At::default(), |_, out| match &source.reading {
+        Reading::Rows(fetch) => {
+            out.text(0, item.id.as_deref().unwrap_or(&item.uri));
+            out.text(1, &item.uri);
+            fetch.fetch(trial.index, &item, out).map(drop)
+        }
+        Reading::Unpacked(unpack) => {
+            let gone = || Reject::new(code::NOT_FOUND, format!("`{}` has no row {} any more", item.uri, trial.sub));
+            let entry = unpack.open(trial.index, &item, trial.sub)?.next_entry().ok_or_else(gone)?;
+            out.text(0, entry.id.as_deref().unwrap_or(&entry.uri));
+            out.text(1, &entry.uri);
+            match &entry.content {
+                Ok(_) => unpack.read(&item, &entry, out),
+                Err(reject) => Err(reject.clone()),
+            }
+        }
     });
-    let positions = mapped.passed.iter().map(|_| RowPos::new(trial.source, trial.index)).collect();
+    let positions = mapped.passed.iter().map(|_| pos).collect();
     Ok(project(&node.spec, &[&Batch::new(positions, Vec::new())], mapped.columns))
 }
 

@@ -5,12 +5,13 @@ use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::ledger::end_of;
 use super::progress::Woken;
 use super::rejects::Rejected;
 use super::shared::Shared;
 use super::writing::Writing;
 use crate::graph::Graph;
-use crate::journal::{Cut, Journal, Moment, SinkCut, SourceCut, Why};
+use crate::journal::{Cut, Journal, Moment, NextRow, SinkCut, SourceCut, Why, publish_closed};
 use crate::node::Fault;
 
 /// How often progress is made durable, if the file does not say.
@@ -86,34 +87,47 @@ impl Committer {
         let mut sinks = Vec::new();
         for (number, node_idx) in shared.graph.sinks().enumerate() {
             let mut ledger = progress.ledger();
-            let Some(mark) = ledger.at_frontier(number) else {
+            let Some((at, mark)) = ledger.at_frontier(number) else {
                 return Err(Fault::bug("a sink has not noted where it stands"));
             };
             durables.extend(mark.durable.take().map(|durable| self.syncing[number].around(durable)));
-            sinks.push((shared.graph.nodes[node_idx].name.clone(), mark.cut.clone()));
+            let cut = SinkCut { closed: progress.closed(number, at), ..mark.cut.clone() };
+            sinks.push((shared.graph.nodes[node_idx].name.clone(), cut));
         }
         let sources = frontier.iter().enumerate().map(|(source, &done)| {
             let end = ends[source];
+            let is_end = done == end_of(source as u32);
+            let at = end.filter(|_| is_end).map_or(done, |end| end.at);
+            let mut notes = progress.source(source);
+            let has_many = notes.rows_before.is_some();
+            notes.forget_before(at);
             SourceCut {
-                done: end.filter(|_| done == u64::MAX).map_or(done, |end| end.index),
+                done: end.filter(|_| is_end).map_or_else(|| notes.rows_at(at), |end| end.rows),
+                next: has_many.then_some(NextRow { item: at.index, row: at.sub }),
                 total: shared.stats.total_of(source as u32),
-                ended: end.is_some_and(|end| end.is_all && done >= end.index),
+                ended: end.is_some_and(|end| end.is_all && done >= end.at),
             }
         });
         let cut = Cut { at: Moment::now(), sources: sources.collect(), sinks: sinks.into_iter().collect(), rejects };
         let rows = cut.rows();
         if let Some(journal) = &mut self.journal {
             durables.into_iter().try_for_each(|durable| durable())?;
-            for (source, done) in cut.sources.iter().map(|source| source.done).enumerate() {
+            for (source, n_items) in cut.sources.iter().map(SourceCut::n_items).enumerate() {
                 let mut notes = progress.source(source);
                 if let Some(listing) = &notes.listing {
-                    listing.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).sync(done)?;
+                    listing.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).sync(n_items)?;
                 }
                 if let Some(stamps) = &mut notes.stamps {
                     stamps.sync()?;
                 }
             }
-            journal.cut(cut)?;
+            journal.cut(cut.clone())?;
+        }
+        // After the journal says that they are complete: a run that dies here gives them their names when it goes on.
+        publish_closed(&shared.graph, &cut)?;
+        for (number, node_idx) in shared.graph.sinks().enumerate() {
+            let closed = cut.sinks.get(&shared.graph.nodes[node_idx].name).map(|cut| &cut.closed[..]);
+            progress.published(number).extend_from_slice(closed.unwrap_or_default());
         }
         shared.stats.committed.store(rows, Ordering::Relaxed);
         Ok(())

@@ -15,7 +15,9 @@ use super::stats::RunStats;
 use super::verdict::Verdict;
 use super::writing::Writing;
 use crate::graph::Graph;
-use crate::journal::{Journal, Moment, OutputRecord, RejectCut, SealedRun, Why};
+use crate::journal::{
+    Journal, Moment, OutputRecord, RejectCut, SealedRun, StateFolder, Why, clear_spool, publish_sealed,
+};
 use crate::node::{Fault, FaultKind, Role};
 use crate::schedule::Plan;
 use crate::worker::WorkerStats;
@@ -33,7 +35,7 @@ pub(super) fn finish(
     // What was listed beyond the place where a source was stopped has not come in.
     for (listed, end) in stats.listed.iter().zip(shared.progress.ends()) {
         if let Some(end) = end {
-            listed.store(end.index, Ordering::Relaxed);
+            listed.store(end.rows, Ordering::Relaxed);
         }
     }
     let rows_in = graph
@@ -125,7 +127,9 @@ fn publish(
         let hold = Writing::new(shared, node_idx, "completing").begin();
         let sealed = sink.seal().map_err(|fault| fault.in_node(&node))?;
         drop(hold);
-        outputs.extend(sealed.into_iter().map(|sealed| OutputRecord {
+        let number = graph.sinks().position(|sink| sink == node_idx).expect("it is a sink");
+        let published = std::mem::take(&mut *shared.progress.published(number));
+        outputs.extend(published.into_iter().chain(sealed).map(|sealed| OutputRecord {
             node: node.clone(),
             sealed,
             ends: ends.clone(),
@@ -145,10 +149,14 @@ fn publish(
     if let Some(journal) = &mut journal {
         journal.sealed(sealed.clone())?;
     }
-    crate::durable::publish(&graph.base, &sealed.files())?;
+    publish_sealed(graph, &sealed)?;
     shared.rejects.tidy()?;
     if let Some(journal) = &mut journal {
         journal.done()?;
+    }
+    if !sealed.limited || journal.is_none() {
+        let shard = journal.as_ref().and_then(|journal| journal.shard());
+        clear_spool(&StateFolder::of(graph, shard))?;
     }
     let path = sealed.rejects.map(|_| shared.rejects.path().to_owned());
     let outputs = sealed.outputs.into_iter().map(|output| OutputReport {

@@ -24,14 +24,14 @@ pub(super) struct Killer {
     flight: Option<Flight>,
     /// The nodes whose rows are noted, by their number in the file.
     nodes: Vec<usize>,
-    /// By node, source and index.
-    suspects: BTreeSet<(usize, u32, u64)>,
+    /// By node and position.
+    suspects: BTreeSet<(usize, RowPos)>,
     try_row: Option<TryRow>,
     patience: Duration,
     /// The items of suspects as they were listed, each with its index for the fetch.
-    items: Mutex<BTreeMap<(u32, u64), (u64, Item)>>,
+    items: Mutex<BTreeMap<RowPos, (u64, Item)>>,
     /// What came of trials. The lock is held during one: they are rare, and should not compete.
-    verdicts: Mutex<BTreeMap<(usize, u32, u64), Option<Reject>>>,
+    verdicts: Mutex<BTreeMap<(usize, RowPos), Option<Reject>>>,
 }
 
 impl Killer {
@@ -51,8 +51,9 @@ impl Killer {
         journal.session(graph.run.limit, in_flight)?;
         let nodes: Vec<_> = graph.with_role(Role::Decode).collect();
         let names: Vec<_> = nodes.iter().map(|&node_idx| graph.nodes[node_idx].name.as_str()).collect();
-        let known = |InFlight { node, source, index }: InFlight| {
-            Some((graph.nodes.iter().position(|other| other.name == node)?, source, index))
+        let known = |InFlight { node, source, index, sub }: InFlight| {
+            let node_idx = graph.nodes.iter().position(|other| other.name == node)?;
+            Some((node_idx, RowPos { source, index, sub }))
         };
         Ok(Killer {
             flight: Some(Flight::create(&path, &names, n_threads)?),
@@ -72,15 +73,15 @@ impl Killer {
 
     /// Keeps a listed item, with its index for the fetch, if its row will be tried.
     pub(super) fn listed(&self, pos: RowPos, number: u64, item: &Item) {
-        if self.suspects.iter().any(|&(_, source, index)| (source, index) == (pos.source, pos.index)) {
+        if self.suspects.iter().any(|(_, suspect)| *suspect == pos) {
             let mut items = self.items.lock().unwrap_or_else(PoisonError::into_inner);
-            items.insert((pos.source, pos.index), (number, item.clone()));
+            items.insert(pos, (number, item.clone()));
         }
     }
 
     /// Whether a row of node `node_idx` kills: if it is suspected of that, it is tried, and this waits for it.
     pub(super) fn kills(&self, graph: &Graph, node_idx: usize, pos: RowPos) -> Option<Reject> {
-        let row = (node_idx, pos.source, pos.index);
+        let row = (node_idx, pos);
         if !self.suspects.contains(&row) {
             return None;
         }
@@ -89,12 +90,11 @@ impl Killer {
         verdicts.entry(row).or_insert_with(|| self.tried(graph, row)).clone()
     }
 
-    fn tried(&self, graph: &Graph, (node_idx, source, index): (usize, u32, u64)) -> Option<Reject> {
+    fn tried(&self, graph: &Graph, (node_idx, pos): (usize, RowPos)) -> Option<Reject> {
         let node = &graph.nodes[node_idx].name;
-        let (number, item) =
-            self.items.lock().unwrap_or_else(PoisonError::into_inner).get(&(source, index)).cloned()?;
+        let (number, item) = self.items.lock().unwrap_or_else(PoisonError::into_inner).get(&pos).cloned()?;
         let outcome = match &self.try_row {
-            Some(try_row) => try_row.call(&Trial::new(node, source, number, &item, self.patience)),
+            Some(try_row) => try_row.call(&Trial::new(node, RowPos { index: number, ..pos }, &item, self.patience)),
             None => TrialOutcome::Untried("rows cannot be tried here".to_owned()),
         };
         match outcome {

@@ -43,6 +43,7 @@ mod stall;
 mod stats;
 mod trace;
 mod trial;
+mod unpack;
 mod verdict;
 mod watchdog;
 mod window;

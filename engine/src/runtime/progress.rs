@@ -1,5 +1,6 @@
 //! What has been done and is durable: what stages note on their way, for the thread that makes cuts of it.
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use super::ledger::{Ledger, SourceEnd};
 use crate::data::RowPos;
 use crate::journal::{Listing, SinkCut, Stamps};
-use crate::node::{Durable, Stamp};
+use crate::node::{Durable, Sealed, Stamp};
 
 /// Where a sink stood.
 #[derive(Default)]
@@ -23,10 +24,31 @@ pub(super) struct Mark {
 pub(super) struct SourceNotes {
     /// How the listing has ended.
     pub(super) listed: Option<Listed>,
+    /// How the rows of what was listed have ended, if not with the listing.
+    pub(super) unpacked: Option<Listed>,
     pub(super) end: Option<SourceEnd>,
     /// Of what was listed; `None` where the listing needs no record, or there is no journal.
     pub(super) listing: Option<Arc<Mutex<Listing>>>,
     pub(super) stamps: Option<Stamps>,
+    /// Where items hold many rows: how many rows come before each that is under way.
+    pub(super) rows_before: Option<BTreeMap<u64, u64>>,
+}
+
+impl SourceNotes {
+    /// How many rows come before a position.
+    pub(super) fn rows_at(&self, at: RowPos) -> u64 {
+        match &self.rows_before {
+            Some(rows_before) => rows_before.get(&at.index).map_or(0, |rows| rows + u64::from(at.sub)),
+            None => at.index + u64::from(at.sub > 0),
+        }
+    }
+
+    /// Forgets items before a position that is done.
+    pub(super) fn forget_before(&mut self, at: RowPos) {
+        if let Some(rows_before) = &mut self.rows_before {
+            *rows_before = rows_before.split_off(&at.index);
+        }
+    }
 }
 
 /// How a listing has ended.
@@ -44,6 +66,10 @@ pub(super) enum Listed {
 pub(super) struct Progress {
     ledger: Mutex<Ledger<Mark>>,
     sources: Vec<Mutex<SourceNotes>>,
+    /// By sink: parts that are complete and not published, each with the position before which it was.
+    closed: Vec<Mutex<VecDeque<(RowPos, Sealed)>>>,
+    /// By sink: its parts that have their names, those of earlier runs among them.
+    published: Vec<Mutex<Vec<Sealed>>>,
     /// By sink: asks it to look whether it is to note where it stands.
     bells: Vec<(Sender<()>, Receiver<()>)>,
     wake: Mutex<Wake>,
@@ -70,10 +96,13 @@ pub(super) enum Woken {
 }
 
 impl Progress {
-    pub(super) fn new(ledger: Ledger<Mark>, n_sinks: usize, sources: Vec<SourceNotes>) -> Self {
+    pub(super) fn new(ledger: Ledger<Mark>, published: Vec<Vec<Sealed>>, sources: Vec<SourceNotes>) -> Self {
+        let n_sinks = published.len();
         Progress {
             ledger: Mutex::new(ledger),
             sources: sources.into_iter().map(Mutex::new).collect(),
+            closed: (0..n_sinks).map(|_| Mutex::default()).collect(),
+            published: published.into_iter().map(Mutex::new).collect(),
             bells: (0..n_sinks).map(|_| bounded(1)).collect(),
             wake: Mutex::default(),
             woken: Condvar::new(),
@@ -114,10 +143,23 @@ impl Progress {
         }
     }
 
-    /// A sink notes where it stood before the row at `at`.
-    pub(super) fn mark(&self, sink: usize, at: RowPos, mark: Mark) {
+    /// A sink notes where it stood before the row at `at`, and which parts it has completed since it last did.
+    pub(super) fn mark(&self, sink: usize, at: RowPos, mark: Mark, closed: Vec<Sealed>) {
+        lock(&self.closed[sink]).extend(closed.into_iter().map(|sealed| (at, sealed)));
         self.ledger().mark(sink, at, mark);
         self.notify(|wake| wake.is_noted = true);
+    }
+
+    /// Takes out the parts that a sink had completed when it stood at `at`.
+    pub(super) fn closed(&self, sink: usize, at: RowPos) -> Vec<Sealed> {
+        let mut closed = lock(&self.closed[sink]);
+        let n_before = closed.partition_point(|(pos, _)| *pos <= at);
+        closed.drain(..n_before).map(|(_, sealed)| sealed).collect()
+    }
+
+    /// The parts of a sink that have their names.
+    pub(super) fn published(&self, sink: usize) -> MutexGuard<'_, Vec<Sealed>> {
+        lock(&self.published[sink])
     }
 
     /// So much waits to be committed that it should be done now.

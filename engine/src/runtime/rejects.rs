@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use super::ledger::end_of;
 use super::stats::RunStats;
 use crate::config::Limit;
 use crate::data::{RejectRow, RowPos};
@@ -109,12 +110,12 @@ impl RejectLog {
     }
 
     /// Writes the rejects before a cut; the caller makes them durable.
-    pub(super) fn commit(&self, frontier: &[u64], stats: &RunStats) -> Result<Rejected, Fault> {
+    pub(super) fn commit(&self, frontier: &[RowPos], stats: &RunStats) -> Result<Rejected, Fault> {
         let mut state = self.lock();
         let mut durables = Vec::new();
         for (source, &done) in frontier.iter().enumerate() {
             let n_before = state.counts.total;
-            for reject in take(&mut state.pending, source as u32, done) {
+            for reject in take(&mut state.pending, done) {
                 self.write(&mut state, source, &reject)?;
             }
             let file = if self.is_direct { 0 } else { source };
@@ -125,7 +126,7 @@ impl RejectLog {
                 state.counts.bytes[source] = n_bytes;
             }
             // In one file the sources' rejects follow each other.
-            if self.is_direct && done != u64::MAX {
+            if self.is_direct && done != end_of(source as u32) {
                 break;
             }
         }
@@ -222,9 +223,8 @@ impl RejectLog {
 }
 
 /// Takes the rejects of a source before `done` out.
-fn take(pending: &mut BTreeMap<RowPos, Arc<RejectRow>>, source: u32, done: u64) -> Vec<Arc<RejectRow>> {
-    let end = RowPos::new(source, done);
-    let positions: Vec<_> = pending.range(RowPos::start_of(source)..end).map(|(pos, _)| *pos).collect();
+fn take(pending: &mut BTreeMap<RowPos, Arc<RejectRow>>, done: RowPos) -> Vec<Arc<RejectRow>> {
+    let positions: Vec<_> = pending.range(RowPos::start_of(done.source)..done).map(|(pos, _)| *pos).collect();
     positions.iter().filter_map(|pos| pending.remove(pos)).collect()
 }
 

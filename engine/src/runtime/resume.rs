@@ -1,26 +1,32 @@
 //! Going on where an earlier run was stopped: what that means for each source and each sink.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use super::committer;
-use super::ledger::SourceEnd;
+use super::ledger::{SourceEnd, end_of};
 use super::progress::SourceNotes;
 use crate::config::OnChange;
+use crate::data::RowPos;
 use crate::graph::Graph;
 use crate::journal::{Journal, Listing, Relisting, SinkCut, Stamps};
-use crate::node::{Fault, Fetch, Role, SourceStage, Stage, Stamp};
+use crate::node::{Fault, Reading, Role, Sealed, SourceStage, Stage, Stamp};
 
 /// Names in a message at most.
 const MAX_NAMES: usize = 3;
 
 /// Where a run begins.
 pub(super) struct Origin {
-    /// By source: the index of the first row to be done.
-    pub(super) starts: Vec<u64>,
+    /// By source: the position of the first row to be done.
+    pub(super) starts: Vec<RowPos>,
+    /// By source: how many rows are before it.
+    pub(super) rows: Vec<u64>,
     /// By source: what is noted of it.
     pub(super) notes: Vec<SourceNotes>,
     /// By sink, in their order.
     pub(super) sinks: Vec<SinkCut>,
+    /// By sink: its parts that have their names.
+    pub(super) closed: Vec<Vec<Sealed>>,
     /// Rows that were written and have to be done again.
     pub(super) redone: u64,
     /// What is to be told.
@@ -46,9 +52,11 @@ impl Origin {
     ) -> Result<Origin, Fault> {
         let n_sources = graph.with_role(Role::Source).count();
         let mut origin = Origin {
-            starts: vec![0; n_sources],
+            starts: (0..n_sources as u32).map(RowPos::start_of).collect(),
+            rows: vec![0; n_sources],
             notes: (0..n_sources).map(|_| SourceNotes::default()).collect(),
             sinks: committer::starts_of(graph, None),
+            closed: graph.sinks().map(|_| Vec::new()).collect(),
             redone: 0,
             told: Vec::new(),
         };
@@ -59,8 +67,10 @@ impl Origin {
         }
         let cut = journal.from().cloned();
         if let Some(cut) = &cut {
-            origin.starts = cut.sources.iter().map(|source| source.done).collect();
+            origin.starts = (0..).zip(&cut.sources).map(|(number, source)| source.position(number)).collect();
+            origin.rows = cut.sources.iter().map(|source| source.done).collect();
             origin.sinks = committer::starts_of(graph, Some(cut));
+            origin.closed = graph.sinks().map(|sink| journal.closed(&graph.nodes[sink].name)).collect();
         }
         for (node_idx, stage) in &mut *built {
             let node = &graph.nodes[*node_idx];
@@ -68,14 +78,19 @@ impl Origin {
                 Stage::Source(source) => {
                     let number = node.source.expect("a source has a number") as usize;
                     let start = origin.starts[number];
-                    origin.notes[number] = notes(journal, number, start, &listings[number])?;
+                    origin.notes[number] = notes(journal, number, start.index, &listings[number])?;
                     if let Some(cut) = &cut
                         && is_closed(graph, number as u32, cut)
                     {
-                        let end = SourceEnd { index: start, is_complete: true, is_all: true };
+                        let rows = origin.rows[number];
+                        let end = SourceEnd { at: start, rows, is_complete: true, is_all: true };
                         origin.notes[number].end = Some(end);
                     }
-                    set(source, start, &listings[number])?;
+                    set(source, start.index, &listings[number])?;
+                    if matches!(source.reading, Reading::Unpacked(_)) {
+                        let before = origin.rows[number] - u64::from(start.sub);
+                        origin.notes[number].rows_before = Some(BTreeMap::from([(start.index, before)]));
+                    }
                 }
                 Stage::Sink(sink) if cut.is_some() => {
                     let number = graph.sinks().position(|sink| sink == *node_idx).expect("it is a sink");
@@ -89,8 +104,10 @@ impl Origin {
     }
 
     /// Where each source begins, as the ledger sees it: one that is not listed again is past its end.
-    pub(super) fn frontier(&self) -> Vec<u64> {
-        let of = |(start, notes): (&u64, &SourceNotes)| if notes.end.is_some() { u64::MAX } else { *start };
+    pub(super) fn frontier(&self) -> Vec<RowPos> {
+        let of = |(start, notes): (&RowPos, &SourceNotes)| {
+            if notes.end.is_some() { end_of(start.source) } else { *start }
+        };
         self.starts.iter().zip(&self.notes).map(of).collect()
     }
 }
@@ -175,8 +192,8 @@ fn check_changes(
         let Some(listing) = &listings[number] else { continue };
         let stamps = Stamps::read(&journal.folder().stamps(number))?;
         let recorded = listing.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).items()?;
-        let done = (cut.sources[number].done as usize).min(stamps.len());
-        let changes = compare(&*source.fetch, recorded.take(done), &stamps)?;
+        let done = (cut.sources[number].n_items() as usize).min(stamps.len());
+        let changes = compare(&source.reading, recorded.take(done), &stamps)?;
         match graph.run.on_change.unwrap_or_default() {
             OnChange::Keep => {
                 let what = "their rows stay as they are (`on_change: reprocess` does them again)";
@@ -201,14 +218,14 @@ fn check_changes(
 }
 
 fn compare(
-    fetch: &dyn Fetch,
+    reading: &Reading,
     recorded: impl Iterator<Item = Result<crate::node::Item, Fault>>,
     stamps: &[Stamp],
 ) -> Result<Changes, Fault> {
     let mut changes = Changes::default();
     for (index, (item, &stamp)) in recorded.zip(stamps).enumerate() {
         let item = item?;
-        let now = fetch.stamp(&item);
+        let now = reading.stamp(&item);
         if now == stamp {
             continue;
         }

@@ -69,7 +69,7 @@ impl Task for RowTask {
                 if let Some(reject) = killer.kills(&self.me.shared.graph, self.me.node_idx, pos) {
                     return Err(reject);
                 }
-                slot.note(pos.source, pos.index);
+                slot.note(pos);
             }
             map.map_row(rows.row(row_idx), out)
         });

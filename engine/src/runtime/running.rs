@@ -30,18 +30,19 @@ use super::row_task::RowTask;
 use super::shared::{Me, Shared};
 use super::sink::{Rejections, Sinking, Sunk};
 use super::slicing::divide;
-use super::source::{FetchTask, Lister};
+use super::source::{FetchTask, Lister, Lists, Reader, UnpackTask};
 use super::stall::{OnStall, Stalls};
 use super::stats::{RunStats, nanos};
 use super::trace::{Place, Trace};
 use super::trial::TryRow;
+use super::unpack::Unpacker;
 use super::watchdog::{STALL, Watchdog, Watched};
 use super::writing::Writing;
 use crate::config::Port;
-use crate::data::{Alloc, HeapPool};
+use crate::data::{Alloc, HeapPool, RowPos};
 use crate::graph::{Graph, GraphNode, Merge};
-use crate::journal::{Journal, SinkCut, reject_name};
-use crate::node::{BuildCx, Cancel, Counting, Fault, Padding, Role, Shard, SourceStage, Stage};
+use crate::journal::{Journal, SinkCut, StateFolder, reject_name};
+use crate::node::{BuildCx, Cancel, Counting, Fault, Padding, Reading, Role, Shard, SourceStage, Stage};
 use crate::schedule::{DevicePlace, Plan};
 
 /// What a run needs to know of the program that it runs in.
@@ -121,7 +122,7 @@ impl Running {
             Some(journal) => Killer::start(&graph, plan.pools.rows, journal, setup.try_row.clone())?,
             None => Killer::default(),
         };
-        let stats = Arc::new(RunStats::new(graph.nodes.len(), origin.starts.clone(), crew.stats.clone(), stalls));
+        let stats = Arc::new(RunStats::new(graph.nodes.len(), origin.rows.clone(), crew.stats.clone(), stalls));
         for (node_idx, sink) in graph.sinks().zip(&origin.sinks) {
             stats.nodes[node_idx].rows_out.store(sink.pos.rows, Ordering::Relaxed);
         }
@@ -135,8 +136,8 @@ impl Running {
         let mark = |cut: &SinkCut| Mark { cut: cut.clone(), durable: None };
         let lines = graph.read_by_sinks().into_iter().zip(origin.sinks.iter().map(mark)).collect();
         let ledger = Ledger::new(lines, origin.frontier());
-        let Origin { starts, notes, sinks, redone, told } = origin;
-        let progress = Progress::new(ledger, sinks.len(), notes);
+        let Origin { starts, rows, notes, sinks, closed, redone, told } = origin;
+        let progress = Progress::new(ledger, closed, notes);
         let trace = setup.trace.clone();
         let shared = Arc::new(Shared::new(graph.clone(), cancel.clone(), stats, log, progress, trace, board, killer));
         if let Some(trace) = &setup.trace {
@@ -152,6 +153,7 @@ impl Running {
             crew: crew.clone(),
             alloc,
             starts,
+            rows,
             offsets,
             sinks,
             senders: HashMap::new(),
@@ -249,6 +251,7 @@ pub(super) fn build(
         alloc: alloc.clone(),
         cancel: cancel.clone(),
         shard: part.shard,
+        spool: StateFolder::of(graph, part.shard).spool(),
         is_resumed: part.is_resumed,
     };
     node.node.build(&cx).map_err(|fault| fault.in_node(&node.name))
@@ -261,8 +264,10 @@ struct Start {
     pools: Arc<ThreadPools>,
     crew: Arc<Crew>,
     alloc: Arc<dyn Alloc>,
-    /// By source: the index of the first row.
-    starts: Vec<u64>,
+    /// By source: the position of the first row.
+    starts: Vec<RowPos>,
+    /// By source: how many rows are before it.
+    rows: Vec<u64>,
     /// By source: what is added to an index for the source's own.
     offsets: Vec<u64>,
     /// By sink: where it stands.
@@ -387,20 +392,46 @@ impl Start {
         let number = node.source.expect("a source has a number") as usize;
         let start = self.starts[number];
         let is_closed = self.shared.progress.source(number).end.is_some();
+        let (lists, listed) = match &source.reading {
+            Reading::Rows(_) => (Lists::Rows, limit),
+            // The limit is of rows: it is kept where they are.
+            Reading::Unpacked(_) => (Lists::Containers, u64::MAX),
+        };
         let lister = Lister {
             me: me.clone(),
             list: source.list,
-            start,
-            limit: if is_closed { start } else { limit },
+            lists,
+            start: start.index,
+            limit: if is_closed { start.index } else { listed },
             output: sender,
         };
         self.spawn(node_idx, &format!("{}/list", node.name), move || (lister.run(), None))?;
         if let Some(count) = source.count {
             self.count(&me, limit, count)?;
         }
-        let task = FetchTask::new(me.clone(), source.fetch, self.alloc.clone(), start, self.offsets[number]);
+        let offset = self.offsets[number];
+        let reader = Reader::new(me.clone(), self.alloc.clone(), start, offset);
         let (spawner, threads) = (self.pools.io.clone(), self.plan.pools.io);
-        self.parallel(me, node, task, receiver, spawner, threads, Waiting::Work)
+        match source.reading {
+            Reading::Rows(fetch) => {
+                self.parallel(me, node, FetchTask::new(reader, fetch), receiver, spawner, threads, Waiting::Work)
+            }
+            Reading::Unpacked(unpack) => {
+                let (output, rows) = queue(room.queue_batches, room.queue_bytes);
+                let unpacker = Unpacker {
+                    me: me.clone(),
+                    unpack: unpack.clone(),
+                    input: receiver,
+                    output,
+                    start,
+                    n_before: self.rows[number],
+                    limit,
+                    offset,
+                };
+                self.spawn(node_idx, &format!("{}/open", node.name), move || (unpacker.run(), None))?;
+                self.parallel(me, node, UnpackTask { reader, unpack }, rows, spawner, threads, Waiting::Work)
+            }
+        }
     }
 
     /// Counts beside the run; nobody waits for it.

@@ -125,13 +125,12 @@ impl Sinking {
         let mut rows = message.batch;
         // In a union of branches rows of the watermark's own position may be here already: a cut goes before the first of
         // them, and more may come with the same watermark.
-        let at_watermark = RowPos { sub: 0, ..upto };
-        let is_beyond = |batch: &Batch| batch.positions().last().is_some_and(|last| *last >= at_watermark);
+        let is_beyond = |batch: &Batch| batch.positions().last().is_some_and(|last| *last >= upto);
         if rows.as_ref().is_some_and(is_beyond)
-            && points.last() != Some(&at_watermark)
-            && !shared.progress.ledger().has_noted(self.number, at_watermark)
+            && points.last() != Some(&upto)
+            && !shared.progress.ledger().has_noted(self.number, upto)
         {
-            points.push(at_watermark);
+            points.push(upto);
         }
         for at in points {
             let n_before = rows.as_ref().map_or(0, |batch| batch.positions().partition_point(|pos| *pos < at));
@@ -192,13 +191,14 @@ impl Sinking {
         let start = Instant::now();
         let hold = self.writing.begin();
         let (pos, durable) = self.sink.cut(at)?;
+        let closed = self.sink.closed();
         drop(hold);
         if self.reads_several && at.index == u64::MAX {
             self.ends.retain(|(source, _)| *source != at.source);
             self.ends.push((at.source, pos.bytes));
         }
-        let cut = SinkCut { pos, rejected: self.rejected.before(at), ends: self.ends.clone() };
-        self.me.shared.progress.mark(self.number, at, Mark { cut, durable: Some(durable) });
+        let cut = SinkCut { pos, rejected: self.rejected.before(at), ends: self.ends.clone(), closed: Vec::new() };
+        self.me.shared.progress.mark(self.number, at, Mark { cut, durable: Some(durable) }, closed);
         self.me.worked(start);
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::board::Board;
 use super::resume::Nothing;
 use crate::graph::Graph;
 use crate::journal::Slices;
-use crate::node::{Cancel, Counting, Fault, Item, List, Role, Shard, Stage};
+use crate::node::{Cancel, Counting, Fault, Item, List, Reading, Role, Shard, Stage};
 
 /// Leaves of each source's listing what belongs to the shard. By source: what is added to a number of the shard's to get
 /// the source's own.
@@ -38,7 +38,8 @@ pub(super) fn divide(
         offsets[number] = slice.start;
         let n_items = slice.n_items();
         // Nothing is known of a listing that was cut short.
-        source.count = (!cancel.is_draining()).then(|| Box::new(move |_: &Counting| Some(n_items)) as _);
+        let is_known = !cancel.is_draining() && matches!(source.reading, Reading::Rows(_));
+        source.count = is_known.then(|| Box::new(move |_: &Counting| Some(n_items)) as _);
     }
     Ok(offsets)
 }

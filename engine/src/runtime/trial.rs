@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::data::RowPos;
 use crate::node::Item;
 
 /// One row to be tried: its item is fetched, and taken through the nodes on its way to `node` and through that one.
@@ -17,8 +18,10 @@ pub struct Trial {
     pub node: String,
     /// The number of the source that it comes from.
     pub source: u32,
-    /// Its index there.
+    /// The index of its item there.
     pub index: u64,
+    /// Its number in the item.
+    pub sub: u32,
     /// Where it comes from.
     pub uri: String,
     /// Its id, where that is another.
@@ -32,11 +35,12 @@ pub struct Trial {
 }
 
 impl Trial {
-    pub(super) fn new(node: &str, source: u32, index: u64, item: &Item, limit: Duration) -> Self {
+    pub(super) fn new(node: &str, pos: RowPos, item: &Item, limit: Duration) -> Self {
         Trial {
             node: node.to_owned(),
-            source,
-            index,
+            source: pos.source,
+            index: pos.index,
+            sub: pos.sub,
             uri: item.uri.clone(),
             id: item.id.clone(),
             locator: item.locator.as_bytes().to_vec(),

@@ -1,104 +1,44 @@
 //! From a file's bytes to RGB.
 //!
 //! The format is told by content, never by name. What comes out is what Pillow's `convert("RGB")` makes of the first frame:
-//! alpha is dropped, palettes are looked up, 16-bit grey is clipped and 16-bit colour halved. The size is checked against
-//! [`Limits`] from the header, before any memory for pixels is taken.
+//! alpha is dropped, palettes are looked up, 16-bit grey is clipped and 16-bit colour halved, unless [`Colours`] say otherwise.
+//! The size is checked against [`Limits`] from the header, before any memory for pixels is taken, and metadata that are broken or
+//! too large cost the orientation and not the picture.
 
 mod bmp;
 mod bmp_rle;
+mod format;
 mod gif;
 mod jpeg;
-mod jpeg_layout;
 mod png;
+mod png_chunks;
+mod tiff;
+mod tiff_codec;
+mod tiff_layout;
+mod tiff_samples;
 mod webp;
 
-use std::fmt;
-
+use super::colours::Colours;
 use super::error::DecodeError;
 use super::orientation::Orientation;
 
-/// The picture formats that are decoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// JPEG: baseline and progressive, Huffman-coded, 8 bits.
-    Jpeg,
-    /// PNG; of an animated one the default image.
-    Png,
-    /// WebP, lossy or lossless; of an animated one the first frame.
-    WebP,
-    /// GIF; of an animated one the first frame.
-    Gif,
-    /// Windows and OS/2 bitmaps.
-    Bmp,
+pub use format::Format;
+
+/// How a file is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Reading {
+    /// What it may cost.
+    pub limits: Limits,
+    /// How its colours become RGB.
+    pub colours: Colours,
 }
 
-impl Format {
-    /// The name in lower case, as it stands in the column `format`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Jpeg => "jpeg",
-            Self::Png => "png",
-            Self::WebP => "webp",
-            Self::Gif => "gif",
-            Self::Bmp => "bmp",
-        }
-    }
-
-    /// Tells the format by the first bytes.
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        if bytes.starts_with(b"\xff\xd8\xff") {
-            return Some(Self::Jpeg);
-        }
-        if bytes.starts_with(PNG_MAGIC) {
-            return Some(Self::Png);
-        }
-        if bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
-            return Some(Self::WebP);
-        }
-        if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
-            return Some(Self::Gif);
-        }
-        if bytes.starts_with(b"BM") && bytes.len() > 2 {
-            return Some(Self::Bmp);
-        }
-        None
-    }
-
-    /// The format of which these few bytes are the whole beginning: a file cut within its first dozen bytes.
-    fn cut_short(bytes: &[u8]) -> Option<Self> {
-        if bytes.len() < 2 || bytes.len() > 11 {
-            return None;
-        }
-        let begins = |magic: &[u8]| magic.starts_with(&bytes[..bytes.len().min(magic.len())]);
-        if begins(b"\xff\xd8\xff") {
-            return Some(Self::Jpeg);
-        }
-        if begins(PNG_MAGIC) {
-            return Some(Self::Png);
-        }
-        if begins(b"GIF87a") || begins(b"GIF89a") {
-            return Some(Self::Gif);
-        }
-        if begins(b"RIFF") {
-            return Some(Self::WebP);
-        }
-        begins(b"BM").then_some(Self::Bmp)
+/// With colours as Pillow has them.
+impl From<Limits> for Reading {
+    fn from(limits: Limits) -> Self {
+        Self { limits, colours: Colours::default() }
     }
 }
-
-impl fmt::Display for Format {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(match self {
-            Self::Jpeg => "JPEG",
-            Self::Png => "PNG",
-            Self::WebP => "WebP",
-            Self::Gif => "GIF",
-            Self::Bmp => "BMP",
-        })
-    }
-}
-
-const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
 
 /// What a file may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,9 +92,9 @@ pub struct Decoded {
 ///
 /// # Errors
 /// [`DecodeError`], for everything that is no whole picture of a known format within the limits.
-pub fn decode(bytes: &[u8], limits: Limits) -> Result<Decoded, DecodeError> {
+pub fn decode(bytes: &[u8], reading: impl Into<Reading>) -> Result<Decoded, DecodeError> {
     let mut buffers = Buffers::default();
-    let raster = decode_raster(bytes, limits, &mut buffers)?;
+    let raster = decode_raster(bytes, reading.into(), &mut buffers)?;
     let mut pixels = buffers.raster;
     pixels.truncate(raster.len());
     let (width, height) = raster.orientation.size(raster.width, raster.height);
@@ -191,6 +131,8 @@ pub(super) struct Buffers {
     pub(super) samples: Vec<u8>,
     /// The file, cleaned of what a decoder should not see.
     pub(super) stream: Vec<u8>,
+    /// What decoding JPEG needs.
+    pub(super) jpeg: jpeg::Workspace,
 }
 
 /// The first `len` bytes of a buffer, grown if need be. What was in them is not cleared.
@@ -202,51 +144,20 @@ pub(super) fn sized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 }
 
 /// Decodes into [`Buffers::raster`], as stored, without turning it upright.
-pub(super) fn decode_raster(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode_raster(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     if bytes.is_empty() {
         return Err(DecodeError::Empty);
     }
     match Format::of(bytes) {
-        Some(Format::Jpeg) => jpeg::decode(bytes, limits, buffers),
-        Some(Format::Png) => png::decode(bytes, limits, buffers),
-        Some(Format::WebP) => webp::decode(bytes, limits, buffers),
-        Some(Format::Gif) => gif::decode(bytes, limits, buffers),
-        Some(Format::Bmp) => bmp::decode(bytes, limits, buffers),
+        Some(Format::Jpeg) => jpeg::decode(bytes, reading.limits, buffers),
+        Some(Format::Png) => png::decode(bytes, reading, buffers),
+        Some(Format::WebP) => webp::decode(bytes, reading, buffers),
+        Some(Format::Gif) => gif::decode(bytes, reading, buffers),
+        Some(Format::Bmp) => bmp::decode(bytes, reading, buffers),
+        Some(Format::Tiff) => tiff::decode(bytes, reading, buffers),
         None => match Format::cut_short(bytes) {
             Some(format) => Err(DecodeError::truncated(format, format!("it is {} bytes long", bytes.len()))),
-            None => Err(unknown(bytes)),
+            None => Err(format::unknown(bytes)),
         },
     }
-}
-
-/// Says what the bytes look like, because a name ending in `.jpg` had promised otherwise.
-fn unknown(bytes: &[u8]) -> DecodeError {
-    const KNOWN: &[(&[u8], &str)] = &[
-        (b"II*\0", "a TIFF file"),
-        (b"MM\0*", "a TIFF file"),
-        (b"%PDF", "a PDF file"),
-        (b"PK\x03\x04", "a zip archive"),
-        (b"\x1f\x8b", "gzip data"),
-        (b"\xff\x0a", "a JPEG XL file"),
-        (b"\0\0\0\x0cJXL ", "a JPEG XL file"),
-        (b"\0\0\0\x0cjP  ", "a JPEG 2000 file"),
-        (b"8BPS", "a Photoshop file"),
-        (b"\0\0\x01\0", "a Windows icon"),
-    ];
-    let what = KNOWN.iter().find(|(magic, _)| bytes.starts_with(magic)).map(|(_, name)| *name);
-    let what = what.or_else(|| match bytes.get(4..12) {
-        Some(b"ftypavif" | b"ftypavis") => Some("an AVIF file"),
-        Some(b"ftypheic" | b"ftypheix" | b"ftypmif1") => Some("a HEIF file"),
-        _ => None,
-    });
-    let head = &bytes[..bytes.len().min(256)];
-    let text = head.iter().all(|&byte| byte >= 0x20 || matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c));
-    let lower: Vec<u8> = head.iter().map(u8::to_ascii_lowercase).collect();
-    let html = [&b"<!doctype html"[..], b"<html"].iter().any(|tag| lower.windows(tag.len()).any(|part| part == *tag));
-    let what = what.unwrap_or(match (text, html) {
-        (_, true) => "an HTML page",
-        (true, false) => "text",
-        (false, false) => "of no known format",
-    });
-    DecodeError::unsupported(format!("the data are {what}, and not a JPEG, PNG, WebP, GIF or BMP picture"))
 }

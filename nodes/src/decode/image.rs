@@ -7,9 +7,11 @@ use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Crop, Interpolation, Limits, Preprocess, Resize, decode_into, with_scratch};
+use super::{
+    Alpha, Colours, Crop, Grey16, Interpolation, Limits, Preprocess, Reading, Resize, decode_into, with_scratch,
+};
 
-/// Decodes JPEG, PNG, WebP, GIF and BMP, told by content and not by name, to upright RGB pixels as Pillow's
+/// Decodes JPEG, PNG, WebP, GIF, BMP and TIFF, told by content and not by name, to upright RGB pixels as Pillow's
 /// `convert("RGB")` and `exif_transpose` give them, then resizes and crops as torchvision does. Of animations, the first
 /// frame. A file that is truncated or damaged is a reject.
 ///
@@ -41,6 +43,14 @@ pub struct Image {
     /// Pillow refuses a picture as a decompression bomb.
     #[serde(default = "default_max_pixels")]
     max_pixels: u64,
+    /// What becomes of transparency. `drop`: it is left out, as Pillow's `convert("RGB")` does it, and what was invisible
+    /// shows. `{over: white}`: the picture is laid over a colour, `white`, `black`, `grey` or `[red, green, blue]`.
+    #[serde(default)]
+    alpha: Alpha,
+    /// What becomes of greys of 12 bits and more. `clip`: all from 255 on is white, as Pillow's `convert("RGB")` does it.
+    /// `scale`: the highest eight bits are taken.
+    #[serde(default)]
+    grey16: Grey16,
     /// The column of bytes. Default: the only one that fits.
     column: Option<String>,
     /// The name of the new column.
@@ -83,6 +93,10 @@ impl Image {
             .map_err(|error| SpecError::new(format!("the model's preset is not understood: {error}")).at(&["preset"]))
     }
 
+    fn colours(&self) -> Colours {
+        Colours { alpha: self.alpha, grey16: self.grey16 }
+    }
+
     fn column(&self, cx_input: &engine::data::Schema) -> Result<usize, SpecError> {
         let hint = "read files before it";
         find_column(cx_input, self.column.as_deref(), "a column of bytes", hint, |field: &Field| {
@@ -94,6 +108,8 @@ impl Image {
 impl NodeKind for Image {
     const NAME: &'static str = "decode.image";
     const EXAMPLE: &'static str = "pixels: {kind: decode.image, with: {preset: model}}";
+    /// 2: TIFF is decoded, and the orientation is found in more files.
+    const REVISION: u32 = 2;
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let column = self.column(cx.input())?;
@@ -110,7 +126,7 @@ impl NodeKind for Image {
             .with_new("width", ColumnType::Int, Role::Auxiliary)?
             .with_new("height", ColumnType::Int, Role::Auxiliary)?
             .with_new("format", ColumnType::Text, Role::Auxiliary)
-            .map(|spec| spec.with_detail(format!("{preprocess}{origin}")))
+            .map(|spec| spec.with_detail(format!("{preprocess}{origin}{}", self.colours())))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
@@ -119,7 +135,7 @@ impl NodeKind for Image {
             column: self.column(cx.input()).map_err(mistaken)?,
             uri: cx.input().index_of_role(Role::Uri),
             preprocess: self.preprocess(cx.advice).map_err(mistaken)?,
-            limits: Limits { max_pixels: self.max_pixels },
+            reading: Reading { limits: Limits { max_pixels: self.max_pixels }, colours: self.colours() },
         };
         Ok(Stage::Rows(Arc::new(map)))
     }
@@ -133,7 +149,7 @@ struct Decode {
     column: usize,
     uri: Option<usize>,
     preprocess: Preprocess,
-    limits: Limits,
+    reading: Reading,
 }
 
 impl RowMap for Decode {
@@ -141,7 +157,7 @@ impl RowMap for Decode {
         let mut buffer: Option<BufferMut> = None;
         let mut shape = [0, 0, 3];
         let original = with_scratch(|scratch| {
-            decode_into(row.bytes(self.column), &self.preprocess, self.limits, scratch, |height, width| {
+            decode_into(row.bytes(self.column), &self.preprocess, self.reading, scratch, |height, width| {
                 shape = [height, width, 3];
                 let buffer = buffer.insert(out.alloc(DType::U8, &shape));
                 &mut buffer.bytes_mut()[..height * width * 3]

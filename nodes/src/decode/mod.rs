@@ -1,6 +1,6 @@
 //! From encoded bytes to pixels.
 //!
-//! [`codec`] turns a file's bytes into an RGB raster, [`orientation`] sets it upright, [`geometry`] says which part of it at
+//! [`codec`] turns a file's bytes into an RGB raster by the rules of [`colours`], [`orientation`] sets it upright, [`geometry`] says which part of it at
 //! which size is wanted, [`resample`] makes that part, and [`pixels`] runs the four of them over reused memory. [`preprocess`]
 //! holds the options that people write.
 //!
@@ -10,8 +10,10 @@
 //! [`image`] is the kind; nothing else in here knows of rows, graphs or threads.
 
 pub mod codec;
+pub mod colours;
 pub mod error;
 pub mod geometry;
+mod ifd;
 pub mod image;
 pub mod orientation;
 pub mod pixels;
@@ -19,7 +21,8 @@ pub mod preprocess;
 pub mod resample;
 mod resample_kernel;
 
-pub use codec::{Decoded, Format, Limits, decode};
+pub use codec::{Decoded, Format, Limits, Reading, decode};
+pub use colours::{Alpha, Colour, Colours, Grey16};
 pub use error::DecodeError;
 pub use pixels::{Original, Scratch, decode_into, with_scratch};
 pub use preprocess::{Crop, Interpolation, Preprocess, Resize};

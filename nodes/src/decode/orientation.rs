@@ -1,5 +1,7 @@
 //! Which way up a picture is, by its metadata.
 
+use super::ifd::Directory;
+
 /// How the stored picture is turned to stand upright: the eight values of the EXIF tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u8)]
@@ -27,6 +29,13 @@ impl Orientation {
     /// Reads a block of EXIF, and where that says nothing, XMP. Broken metadata say nothing and harm nothing.
     pub(super) fn from_metadata(exif: Option<&[u8]>, xmp: Option<&[u8]>) -> Self {
         let value = exif.and_then(exif_tag).or_else(|| xmp.and_then(xmp_attribute));
+        value.map_or(Self::Upright, Self::from_value)
+    }
+
+    /// Reads the directory of a TIFF file, which is one of EXIF's too.
+    pub(super) fn from_directory(directory: &Directory<'_>) -> Self {
+        const XMP: u16 = 700;
+        let value = tag(directory).or_else(|| directory.bytes(XMP).and_then(xmp_attribute));
         value.map_or(Self::Upright, Self::from_value)
     }
 
@@ -90,21 +99,28 @@ impl Orientation {
     }
 }
 
-/// The tag of the main picture. `block` may still carry the `Exif\0\0` of a JPEG segment.
+/// The tag of the main picture. `block` may still carry the `Exif\0\0` of a JPEG segment, once or, as some write it, twice.
 fn exif_tag(block: &[u8]) -> Option<u32> {
-    let tiff = block.strip_prefix(b"Exif\0\0").unwrap_or(block);
-    let parsed = exif::Reader::new().continue_on_error(true).read_raw(tiff.to_vec());
-    let parsed = parsed.or_else(|error| error.distill_partial_result(|_| ())).ok()?;
-    parsed.get_field(exif::Tag::Orientation, exif::In::PRIMARY)?.value.get_uint(0)
+    const PREFIX: &[u8] = b"Exif\0\0";
+    let block = block.strip_prefix(PREFIX).unwrap_or(block);
+    tag(&Directory::first(block.strip_prefix(PREFIX).unwrap_or(block))?)
+}
+
+fn tag(directory: &Directory<'_>) -> Option<u32> {
+    const ORIENTATION: u16 = 0x112;
+    directory.number(ORIENTATION).map(|value| u32::try_from(value).unwrap_or(0))
 }
 
 /// `tiff:Orientation="6"` or `<tiff:Orientation>6`.
 fn xmp_attribute(packet: &[u8]) -> Option<u32> {
     const NAME: &[u8] = b"tiff:Orientation";
-    let at = packet.windows(NAME.len()).position(|part| part == NAME)?;
-    let rest =
-        packet[at + NAME.len()..].strip_prefix(b"=\"").or_else(|| packet[at + NAME.len()..].strip_prefix(b">"))?;
-    rest.first().filter(|digit| digit.is_ascii_digit()).map(|digit| u32::from(digit - b'0'))
+    let places = packet.windows(NAME.len()).enumerate().filter(|(_, part)| *part == NAME);
+    let mut values = places.filter_map(|(at, _)| {
+        let rest = &packet[at + NAME.len()..];
+        let value = rest.strip_prefix(b"=\"").or_else(|| rest.strip_prefix(b">"))?;
+        value.first().filter(|digit| digit.is_ascii_digit()).map(|digit| u32::from(digit - b'0'))
+    });
+    values.next()
 }
 
 #[cfg(test)]
@@ -144,8 +160,19 @@ mod tests {
     }
 
     #[test]
+    fn the_tag_is_found_beside_entries_that_are_broken() {
+        // A rational whose denominator is zero, a text behind the end of the block; the tag stands before the latter.
+        let mut block = b"Exif\0\0Exif\0\0MM\0*\0\0\0\x08\0\x03".to_vec();
+        block.extend(b"\x01\x0e\0\x05\0\0\0\x01\0\0\0\x08\x01\x12\0\x03\0\0\0\x01\0\x06\0\0");
+        block.extend(b"\x01\x31\0\x02\0\0\0\x09\0\xff\xff\xff");
+        assert_eq!(Orientation::from_metadata(Some(&block), None), Orientation::Clockwise);
+    }
+
+    #[test]
     fn xmp_is_asked_where_exif_says_nothing() {
         let packet = b"\xff<rdf tiff:Orientation=\"6\"/>";
         assert_eq!(Orientation::from_metadata(None, Some(packet)), Orientation::Clockwise);
+        let packet = b"<!-- tiff:Orientation --><tiff:Orientation>8</tiff:Orientation>";
+        assert_eq!(Orientation::from_metadata(Some(b"noise"), Some(packet)), Orientation::CounterClockwise);
     }
 }

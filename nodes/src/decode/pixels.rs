@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::codec::{Buffers, Format, Limits, decode_raster, sized};
+use super::codec::{Buffers, Format, Reading, decode_raster, sized};
 use super::error::DecodeError;
 use super::geometry::Geometry;
 use super::orientation::Orientation;
@@ -41,6 +41,7 @@ impl Scratch {
                 *buffer = Vec::new();
             }
         }
+        self.buffers.jpeg.give_back_excess(Self::KEPT_BYTES);
         self.resample.give_back_excess(Self::KEPT_BYTES);
     }
 }
@@ -71,11 +72,11 @@ pub fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
 pub fn decode_into<'out>(
     bytes: &[u8],
     options: &Preprocess,
-    limits: Limits,
+    reading: impl Into<Reading>,
     scratch: &mut Scratch,
     out: impl FnOnce(usize, usize) -> &'out mut [u8],
 ) -> Result<Original, DecodeError> {
-    let result = decode_with(bytes, options, limits, scratch, out);
+    let result = decode_with(bytes, options, reading.into(), scratch, out);
     scratch.give_back_excess();
     result
 }
@@ -83,15 +84,15 @@ pub fn decode_into<'out>(
 fn decode_with<'out>(
     bytes: &[u8],
     options: &Preprocess,
-    limits: Limits,
+    reading: Reading,
     scratch: &mut Scratch,
     out: impl FnOnce(usize, usize) -> &'out mut [u8],
 ) -> Result<Original, DecodeError> {
-    let raster = decode_raster(bytes, limits, &mut scratch.buffers)?;
+    let raster = decode_raster(bytes, reading, &mut scratch.buffers)?;
     let (width, height) = raster.orientation.size(raster.width, raster.height);
     let geometry = Geometry::of(width, height, options);
     let [out_width, out_height] = geometry.out.map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-    limits.check(raster.format, out_width, out_height)?;
+    reading.limits.check(raster.format, out_width, out_height)?;
 
     let stored = &scratch.buffers.raster[..raster.len()];
     let upright = if raster.orientation == Orientation::Upright {

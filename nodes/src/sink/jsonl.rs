@@ -180,7 +180,7 @@ mod tests {
         ];
         assert_eq!(text.lines().collect::<Vec<_>>(), rows);
         let path = "new/folder/out.jsonl".to_owned();
-        assert_eq!(sealed, [Sealed { path, rows: 3, bytes: text.len() as u64, place: Place::File }]);
+        assert_eq!(sealed, [Sealed { path, spooled: None, rows: 3, bytes: text.len() as u64, place: Place::File }]);
     }
 
     #[test]

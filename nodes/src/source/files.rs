@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::node::{
-    BuildCx, Cancel, Counting, Fault, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage, normalised,
+    BuildCx, Cancel, Counting, Fault, Item, List, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage,
+    normalised,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -102,7 +103,7 @@ impl NodeKind for Files {
         let max_bytes = self.max_file_bytes.map_or(MAX_FILE_BYTES, Size::bytes);
         Ok(Stage::Source(SourceStage {
             list: Box::new(list),
-            fetch: Arc::new(ReadFile { base: base.clone(), max_bytes }),
+            reading: Reading::Rows(Arc::new(ReadFile { base: base.clone(), max_bytes })),
             count: Some(Box::new(move |counting| count(&base, globs, counting))),
         }))
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::data::{Reject, RowMut};
 use engine::node::{
-    BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage, Stamp,
+    BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage, Stamp,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -101,7 +101,7 @@ impl NodeKind for Synthetic {
 
 fn stage(n_items: u64, fetch: Arc<dyn Fetch>) -> Stage {
     let list = Box::new(Numbers { next: 0, end: n_items });
-    Stage::Source(SourceStage { list, fetch, count: Some(Box::new(move |_| Some(n_items))) })
+    Stage::Source(SourceStage { list, reading: Reading::Rows(fetch), count: Some(Box::new(move |_| Some(n_items))) })
 }
 
 /// Lists `synthetic/0` and so on.

@@ -2,6 +2,7 @@
 //!
 //! What they do depends only on their options and on a row's index, so a test can tell beforehand what must come out.
 
+mod boxes;
 mod conformance;
 mod decode;
 mod delay;
@@ -21,12 +22,14 @@ mod wait;
 
 use engine::node::Registry;
 
+pub use boxes::{box_uris, rows_in_box};
 pub use rows::{chosen, hash};
 
 /// The shipped kinds and those for tests, and a device that stands in for GPUs.
 pub fn testing_registry() -> Registry {
     crate::registry()
         .with::<source::SlowSource>()
+        .with::<boxes::Boxes>()
         .with::<decode::DecodeFault>()
         .with::<delay::Delay>()
         .with::<fault::FaultAfter>()
@@ -77,7 +80,7 @@ mod tests {
 
     #[test]
     fn the_kinds_have_names_of_their_own_and_parse() {
-        assert_eq!(testing_registry().iter().count(), crate::registry().iter().count() + 12);
+        assert_eq!(testing_registry().iter().count(), crate::registry().iter().count() + 13);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::data::{Reject, RowMut};
 use engine::node::{
-    BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, SourceStage, SpecCx, SpecError, Stage, Stamp,
+    BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage, Stamp,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -54,12 +54,12 @@ impl NodeKind for SlowSource {
                 wait: Duration::from_micros(self.micros),
                 until: here(&self.list_until),
             }),
-            fetch: Arc::new(SlowFetch {
+            reading: Reading::Rows(Arc::new(SlowFetch {
                 zeros: Zeros::new(self.bytes),
                 wait: Duration::from_micros(self.fetch_micros),
                 last: n_items.saturating_sub(1),
                 until: here(&self.fetch_until),
-            }),
+            })),
             count: Some(Box::new(move |_| Some(n_items))),
         }))
     }

@@ -2,11 +2,11 @@
 
 use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
-use super::{Buffers, Format, Limits, Raster, bmp_rle, sized};
+use super::{Buffers, Format, Raster, Reading, bmp_rle, sized};
 
-pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let header = Header::read(bytes)?;
-    limits.check(Format::Bmp, header.width, header.height)?;
+    reading.limits.check(Format::Bmp, header.width, header.height)?;
     let width = header.width as usize;
     let height = header.height as usize;
     let data = bytes.get(header.data..).unwrap_or(&[]);
@@ -45,12 +45,12 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
                     rgb.copy_from_slice(&header.palette[index]);
                 }
             }
-            Coding::Packed(masks) => {
+            Coding::Packed { masks, opacity } => {
                 for (rgb, packed) in rgb.zip(row.chunks_exact(usize::from(header.bits / 8))) {
                     let packed = le(packed);
-                    for (out, mask) in rgb.iter_mut().zip(masks) {
-                        *out = mask.sample(packed);
-                    }
+                    let colour = masks.map(|mask| mask.sample(packed));
+                    let opacity = opacity.map_or(255, |mask| mask.sample(packed));
+                    rgb.copy_from_slice(&reading.colours.alpha.apply(colour, opacity));
                 }
             }
             Coding::Runs { .. } => {}
@@ -76,8 +76,11 @@ enum Coding {
     Runs {
         four_bits: bool,
     },
-    /// Red, green and blue in one little-endian number.
-    Packed([Mask; 3]),
+    /// Red, green and blue in one little-endian number, and perhaps opacity.
+    Packed {
+        masks: [Mask; 3],
+        opacity: Option<Mask>,
+    },
 }
 
 impl Header {
@@ -100,17 +103,26 @@ impl Header {
             return Err(cut());
         }
         let bits = bits as u16;
-        let masks = |at: usize| -> Result<[Mask; 3], DecodeError> {
-            Ok([Mask::new(field(at, 4)?), Mask::new(field(at + 4, 4)?), Mask::new(field(at + 8, 4)?)])
+        let packed = |masks: [u32; 3], opacity: u32| Coding::Packed {
+            masks: masks.map(Mask::new),
+            opacity: (opacity != 0).then(|| Mask::new(opacity)),
         };
         let coding = match (compression, bits) {
             (0, 1 | 4 | 8) => Coding::Indexed,
-            (0, 16) => Coding::Packed([Mask::new(0x7c00), Mask::new(0x3e0), Mask::new(0x1f)]),
-            (0, 24 | 32) => Coding::Packed([Mask::new(0xff_0000), Mask::new(0xff00), Mask::new(0xff)]),
+            (0, 16) => packed([0x7c00, 0x3e0, 0x1f], 0),
+            (0, 24 | 32) => packed([0xff_0000, 0xff00, 0xff], 0),
             (1, 8) => Coding::Runs { four_bits: false },
             (2, 4) => Coding::Runs { four_bits: true },
-            // The masks stand behind the short header and inside the longer ones, at the same place.
-            (3, 16 | 24 | 32) => Coding::Packed(masks(54)?),
+            // The masks stand behind the short header and inside the longer ones, at the same place; the one for opacity only
+            // in those.
+            (3, 16 | 24 | 32) => {
+                let masks = [field(54, 4)?, field(58, 4)?, field(62, 4)?];
+                match (masks, if size >= 56 { field(66, 4)? } else { 0 }) {
+                    // No masks at all: the usual ones.
+                    ([0, 0, 0], 0) if bits == 32 => packed([0xff_0000, 0xff00, 0xff], 0xff00_0000),
+                    (masks, opacity) => packed(masks, opacity),
+                }
+            }
             (4, _) => {
                 return Err(DecodeError::unsupported("BMP with a JPEG inside is not decoded"));
             }

@@ -7,9 +7,10 @@ use gif::{ColorOutput, DecodeOptions, DecodingError, MemoryLimit};
 
 use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
-use super::{Buffers, Format, Limits, Raster, sized};
+use super::{Buffers, Format, Raster, Reading, sized};
 
-pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+    let limits = reading.limits;
     let cut = || DecodeError::truncated(Format::Gif, "its frame is cut");
     let mut options = DecodeOptions::new();
     options.set_color_output(ColorOutput::Indexed);
@@ -44,7 +45,11 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     limits.check(Format::Gif, width, height)?;
     limits.check(Format::Gif, frame_width as u32, frame_height as u32)?;
 
-    let palette = palette(decoder.palette().unwrap_or(&[]));
+    let mut palette = palette(decoder.palette().unwrap_or(&[]));
+    if let Some(index) = transparent {
+        let entry = &mut palette[usize::from(index)];
+        *entry = reading.colours.alpha.apply(*entry, 0);
+    }
     let indices = sized(&mut buffers.samples, frame_width * frame_height);
     if decoder.buffer_size() != indices.len() {
         return Err(DecodeError::corrupt(Format::Gif, "its frame changes size"));

@@ -6,18 +6,20 @@ use png::{
     BitDepth, ColorType, DecodeOptions, Decoder, DecodingError, InterlaceInfo, Transformations, expand_interlaced_row,
 };
 
+use super::super::colours::{Alpha, Colours};
 use super::super::error::DecodeError;
-use super::super::orientation::Orientation;
-use super::{Buffers, Format, Limits, PNG_MAGIC, Raster, sized};
+use super::{Buffers, Format, Raster, Reading, png_chunks, sized};
 
-/// Metadata and compressed text may take this much, beside the rows.
+pub(super) const PNG_MAGIC: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// Metadata may take this much, beside the rows. Texts and colour profiles are not read at all.
 const METADATA_BYTES: usize = 64 << 20;
 
-pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     // The size stands at a fixed place, and is looked at before the crate sees the file.
     let header = bytes.get(16..24).ok_or_else(|| DecodeError::truncated(Format::Png, "the header is cut"))?;
     let (width, height) = (be32(&header[..4]), be32(&header[4..]));
-    limits.check(Format::Png, width, height)?;
+    reading.limits.check(Format::Png, width, height)?;
 
     check_header_sum(bytes)?;
     let mut options = DecodeOptions::default();
@@ -26,7 +28,9 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     options.set_ignore_crc(true);
     options.set_ignore_adler32(false);
     options.set_ignore_iccp_chunk(true);
-    let mut decoder = Decoder::new_with_options(Cursor::new(bytes), options);
+    options.set_ignore_text_chunk(true);
+    let mut cursor = Cursor::new(bytes);
+    let mut decoder = Decoder::new_with_options(&mut cursor, options);
     decoder.set_transformations(Transformations::IDENTITY);
     let row_bytes = width as usize * 8 + 1;
     decoder.set_limits(png::Limits { bytes: METADATA_BYTES + row_bytes * 4 });
@@ -35,7 +39,9 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
     if (info.width, info.height) != (width, height) {
         return Err(DecodeError::corrupt(Format::Png, "the header is not the first chunk"));
     }
-    let layout = Layout { color: info.color_type, depth: info.bit_depth, palette: palette(info.palette.as_deref()) };
+    let layout = Layout::of(info, reading.colours);
+    let bits = layout.color.samples() as u64 * layout.depth as u64;
+    png_chunks::check_amount(bytes, (u64::from(width) * bits).div_ceil(8) * u64::from(height))?;
 
     let raster = sized(&mut buffers.raster, width as usize * height as usize * 3);
     let rows = raster.chunks_exact_mut(width as usize * 3);
@@ -64,9 +70,9 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
             }
         }
     }
-    check_tail(bytes)?;
-    let orientation = orientation(reader.info());
-    Ok(Raster { width, height, format: Format::Png, orientation })
+    drop(reader);
+    png_chunks::check_tail(bytes, cursor.position() as usize)?;
+    Ok(Raster { width, height, format: Format::Png, orientation: png_chunks::orientation(bytes) })
 }
 
 fn be32(bytes: &[u8]) -> u32 {
@@ -81,42 +87,93 @@ fn pass_rows(width: u32, height: u32, pass: usize) -> u32 {
     if width <= left { 0 } else { height.saturating_sub(top).div_ceil(step) }
 }
 
-/// How samples lie in a row.
+/// How samples lie in a row, and what becomes of them.
 struct Layout {
     color: ColorType,
     depth: BitDepth,
-    palette: [[u8; 3]; 256],
+    colours: Colours,
+    /// What each of the samples of up to eight bits becomes, of palettes and greys.
+    table: [[u8; 3]; 256],
+    /// The colour that is transparent.
+    key: Option<[u8; 3]>,
 }
 
 impl Layout {
+    fn of(info: &png::Info<'_>, colours: Colours) -> Self {
+        let (color, depth) = (info.color_type, info.bit_depth);
+        let transparency = info.trns.as_deref().unwrap_or(&[]);
+        let key = key(color, depth, transparency).filter(|_| colours.alpha != Alpha::Drop);
+        let mut table = match color {
+            ColorType::Indexed => palette(info.palette.as_deref()),
+            _ => greys(depth),
+        };
+        if color == ColorType::Indexed {
+            for (entry, &opacity) in table.iter_mut().zip(transparency) {
+                *entry = colours.alpha.apply(*entry, opacity);
+            }
+        } else if let Some(key) = key {
+            table.iter_mut().filter(|grey| **grey == key).for_each(|grey| *grey = colours.alpha.apply(*grey, 0));
+        }
+        Self { color, depth, colours, table, key }
+    }
+
     fn to_rgb(&self, row: &[u8], out: &mut [u8]) {
         let pixels = out.chunks_exact_mut(3);
+        let alpha = self.colours.alpha;
         match (self.color, self.depth) {
             (ColorType::Rgb, BitDepth::Sixteen) => {
-                pixels.zip(row.chunks_exact(6)).for_each(|(rgb, p)| rgb.copy_from_slice(&[p[0], p[2], p[4]]));
+                pixels
+                    .zip(row.chunks_exact(6))
+                    .for_each(|(rgb, p)| rgb.copy_from_slice(&self.keyed([p[0], p[2], p[4]])));
             }
-            (ColorType::Rgb, _) => pixels.zip(row.chunks_exact(3)).for_each(|(rgb, p)| rgb.copy_from_slice(p)),
-            (ColorType::Rgba, BitDepth::Sixteen) => {
-                pixels.zip(row.chunks_exact(8)).for_each(|(rgb, p)| rgb.copy_from_slice(&[p[0], p[2], p[4]]));
+            (ColorType::Rgb, _) if self.key.is_none() => out.copy_from_slice(&row[..out.len()]),
+            (ColorType::Rgb, _) => {
+                pixels
+                    .zip(row.chunks_exact(3))
+                    .for_each(|(rgb, p)| rgb.copy_from_slice(&self.keyed([p[0], p[1], p[2]])));
             }
-            (ColorType::Rgba, _) => pixels.zip(row.chunks_exact(4)).for_each(|(rgb, p)| rgb.copy_from_slice(&p[..3])),
+            (ColorType::Rgba, BitDepth::Sixteen) => pixels
+                .zip(row.chunks_exact(8))
+                .for_each(|(rgb, p)| rgb.copy_from_slice(&alpha.apply([p[0], p[2], p[4]], p[6]))),
+            (ColorType::Rgba, _) => alpha.apply_all(row, out),
             (ColorType::GrayscaleAlpha, BitDepth::Sixteen) => {
-                pixels.zip(row.chunks_exact(4)).for_each(|(rgb, p)| rgb.fill(p[0]));
+                pixels.zip(row.chunks_exact(4)).for_each(|(rgb, p)| rgb.copy_from_slice(&alpha.apply([p[0]; 3], p[2])))
             }
-            (ColorType::GrayscaleAlpha, _) => pixels.zip(row.chunks_exact(2)).for_each(|(rgb, p)| rgb.fill(p[0])),
-            (ColorType::Grayscale, BitDepth::Sixteen) => {
-                // Clipped, not scaled: Pillow keeps the 16 bits as an integer and cuts it at 255.
-                pixels.zip(row.chunks_exact(2)).for_each(|(rgb, p)| rgb.fill(if p[0] == 0 { p[1] } else { 255 }));
+            (ColorType::GrayscaleAlpha, _) => {
+                pixels.zip(row.chunks_exact(2)).for_each(|(rgb, p)| rgb.copy_from_slice(&alpha.apply([p[0]; 3], p[1])))
             }
-            (ColorType::Grayscale, depth) => {
-                let scale = 255 / ((1u16 << depth as u8) - 1) as u8;
-                pixels.enumerate().for_each(|(x, rgb)| rgb.fill(packed(row, depth, x) * scale));
-            }
-            (ColorType::Indexed, depth) => pixels
+            (ColorType::Grayscale, BitDepth::Sixteen) => pixels.zip(row.chunks_exact(2)).for_each(|(rgb, p)| {
+                let grey = self.colours.grey16.apply(u32::from(p[0]) << 8 | u32::from(p[1]), 16);
+                rgb.copy_from_slice(&self.keyed([grey; 3]));
+            }),
+            (ColorType::Grayscale | ColorType::Indexed, depth) => pixels
                 .enumerate()
-                .for_each(|(x, rgb)| rgb.copy_from_slice(&self.palette[usize::from(packed(row, depth, x))])),
+                .for_each(|(x, rgb)| rgb.copy_from_slice(&self.table[usize::from(packed(row, depth, x))])),
         }
     }
+
+    fn keyed(&self, rgb: [u8; 3]) -> [u8; 3] {
+        if self.key == Some(rgb) { self.colours.alpha.apply(rgb, 0) } else { rgb }
+    }
+}
+
+/// The transparent colour of a picture without alpha and without palette. `transparency` comes with one byte a sample, or two
+/// where samples have 16 bits.
+///
+/// As in Pillow, which compares the low eight bits of the key with what the picture has become. For depths of one and eight that
+/// is what the standard says.
+fn key(color: ColorType, depth: BitDepth, transparency: &[u8]) -> Option<[u8; 3]> {
+    match (color, transparency) {
+        (ColorType::Grayscale, [grey]) if depth == BitDepth::One => Some([if *grey == 0 { 0 } else { 255 }; 3]),
+        (ColorType::Grayscale, [grey] | [_, grey]) => Some([*grey; 3]),
+        (ColorType::Rgb, [r, g, b] | [_, r, _, g, _, b]) => Some([*r, *g, *b]),
+        _ => None,
+    }
+}
+
+fn greys(depth: BitDepth) -> [[u8; 3]; 256] {
+    let scale = if (depth as usize) < 8 { 255 / ((1u16 << depth as u16) - 1) as u8 } else { 1 };
+    std::array::from_fn(|n| [(n as u8).wrapping_mul(scale); 3])
 }
 
 /// Sample `x` of a row in which a byte holds 8, 4, 2 or 1 of them, the first in the high bits.
@@ -155,49 +212,6 @@ fn check_header_sum(bytes: &[u8]) -> Result<(), DecodeError> {
         return Err(DecodeError::corrupt(Format::Png, "the checksum of its header is wrong"));
     }
     Ok(())
-}
-
-/// A chunk of metadata that is cut betrays a file that is cut, even if the rows are all there. A missing end does no harm.
-fn check_tail(bytes: &[u8]) -> Result<(), DecodeError> {
-    let mut at = PNG_MAGIC.len();
-    let mut image_data = false;
-    while let Some(header) = bytes.get(at..at + 8) {
-        let end = at + 8 + be32(&header[..4]) as usize;
-        match &header[4..] {
-            b"IEND" => break,
-            // The next picture of an animation.
-            b"fcTL" if image_data => break,
-            b"IDAT" => image_data = true,
-            _ if end > bytes.len() => {
-                return Err(DecodeError::truncated(Format::Png, "a chunk is cut"));
-            }
-            _ => {}
-        }
-        at = end + 4;
-    }
-    Ok(())
-}
-
-fn orientation(info: &png::Info<'_>) -> Orientation {
-    let profile = raw_profile(info);
-    let exif = info.exif_metadata.as_deref().or(profile.as_deref());
-    let xmp = info.utf8_text.iter().find(|chunk| chunk.keyword == "XML:com.adobe.xmp");
-    let xmp = xmp.and_then(|chunk| chunk.get_text().ok());
-    Orientation::from_metadata(exif, xmp.as_deref().map(str::as_bytes))
-}
-
-/// ImageMagick's way of keeping EXIF: text of a name, a length and then hexadecimal digits.
-fn raw_profile(info: &png::Info<'_>) -> Option<Vec<u8>> {
-    const KEYWORD: &str = "Raw profile type exif";
-    let compressed = info.compressed_latin1_text.iter().find(|chunk| chunk.keyword == KEYWORD);
-    let plain = info.uncompressed_latin1_text.iter().find(|chunk| chunk.keyword == KEYWORD);
-    let text = match (compressed, plain) {
-        (Some(chunk), _) => chunk.get_text().ok()?,
-        (None, chunk) => chunk?.text.clone(),
-    };
-    let digits: Vec<u8> =
-        text.lines().skip(3).flat_map(str::chars).filter_map(|c| c.to_digit(16)).map(|d| d as u8).collect();
-    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 fn refusal(error: DecodingError) -> DecodeError {

@@ -6,9 +6,10 @@ use image_webp::{DecodingError, WebPDecoder};
 
 use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
-use super::{Buffers, Format, Limits, Raster, sized};
+use super::{Buffers, Format, Limits, Raster, Reading, sized};
 
-pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+    let limits = reading.limits;
     let bytes = whole_container(bytes)?;
     check_frames(&bytes[12..], limits)?;
 
@@ -22,9 +23,7 @@ pub(super) fn decode(bytes: &[u8], limits: Limits, buffers: &mut Buffers) -> Res
         // An animation's first frame may leave parts of the canvas untouched.
         samples.fill(0);
         decoder.read_image(samples).map_err(refusal)?;
-        for (rgb, rgba) in raster.chunks_exact_mut(3).zip(samples.chunks_exact(4)) {
-            rgb.copy_from_slice(&rgba[..3]);
-        }
+        reading.colours.alpha.apply_all(samples, raster);
     } else {
         raster.fill(0);
         decoder.read_image(raster).map_err(refusal)?;
