@@ -157,3 +157,12 @@ def _unpacked(wheel: Wheel) -> Path:
         if not (isinstance(error, OSError) and target.is_dir()):
             raise
     return target
+
+
+def pillow_folder() -> Path:
+    """A folder that Pillow can be imported from."""
+    return _unpacked(_wheel())
+
+
+if __name__ == "__main__":
+    print(pillow_folder())

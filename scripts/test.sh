@@ -10,5 +10,7 @@ if ! command -v python3 >/dev/null; then
 fi
 FLOWGPU_TEST_ASSETS=$(python3 scripts/fetch_test_assets.py)
 export FLOWGPU_TEST_ASSETS
+# The servers that tests start are on this machine, wherever a proxy is for the others.
+export NO_PROXY="127.0.0.1,localhost${NO_PROXY:+,$NO_PROXY}"
 
 exec cargo test --workspace --features testing "$@"

@@ -13,6 +13,7 @@ mod schema;
 mod status;
 mod try_row;
 mod validate;
+mod verify;
 mod worker;
 
 use clap::{Subcommand, ValueEnum};
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Merge(merge::Merge),
     /// Find every mistake in pipelines without running them
     Validate(validate::Validate),
+    /// Compare the pixels that a pipeline makes of its files with Pillow's
+    Verify(verify::Verify),
     /// Show a pipeline as a graph, with the figures of a run on it if there is a report
     Graph(graph::Graph),
     /// Show how a pipeline would run on this machine: threads, queues, placement, outputs
@@ -59,6 +62,7 @@ impl Command {
             Command::Status(command) => command.run(cx),
             Command::Merge(command) => command.run(cx),
             Command::Validate(command) => command.run(cx),
+            Command::Verify(command) => command.run(cx),
             Command::Graph(command) => command.run(cx),
             Command::Plan(command) => command.run(cx),
             Command::Devices(command) => command.run(),

@@ -26,7 +26,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let whole = Preprocess::default();
     writeln!(stdout, "decode {:.1}", microseconds_each(&files, &whole)?)?;
     for interpolation in interpolations {
-        let options = Preprocess { resize: Some(Resize::Shorter(256)), crop: Some(Crop::square(224)), interpolation };
+        let (resize, crop) = (Some(Resize::Shorter(256)), Some(Crop::square(224)));
+        let options = Preprocess { resize, crop, interpolation, ..Preprocess::default() };
         writeln!(stdout, "{interpolation} {:.1}", microseconds_each(&files, &options)?)?;
     }
     Ok(())

@@ -10,6 +10,7 @@
 //! This module knows no kind of node, no model and no file format.
 
 mod accounting;
+mod alone;
 mod attempt;
 mod board;
 mod committer;
@@ -35,6 +36,7 @@ mod report;
 mod resume;
 mod row_task;
 mod running;
+mod sample;
 mod shared;
 mod sink;
 mod slicing;
@@ -53,6 +55,7 @@ pub use attempt::{Attempted, attempt};
 pub use exit::Exit;
 pub use report::{CapReport, NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, WorkerReport};
 pub use running::{Running, Setup};
+pub use sample::{LoneModel, Sampled, Sampler};
 pub use stall::{OnStall, Stall};
 pub use stats::{NodeStats, RunStats, Shares};
 pub use trace::Trace;

@@ -227,7 +227,7 @@ impl Running {
 }
 
 /// What nodes are told of the run that they are built for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Part {
     pub(super) shard: Option<Shard>,
     pub(super) is_resumed: bool,

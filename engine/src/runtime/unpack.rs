@@ -98,15 +98,16 @@ struct Listing {
 impl Unpacker {
     /// Runs until all rows have been passed on.
     pub(super) fn run(self) -> Exit {
+        let shared = self.me.shared.clone();
         match self.drive() {
             Ok(()) => Exit::Finished,
             // What reads the rows has stopped before.
-            Err((Exit::DownstreamClosed, me)) if me.shared.cancel.is_draining() => Exit::Finished,
-            Err((exit, _)) => exit,
+            Err(Exit::DownstreamClosed) if shared.cancel.is_draining() => Exit::Finished,
+            Err(exit) => exit,
         }
     }
 
-    fn drive(self) -> Result<(), (Exit, Me)> {
+    fn drive(self) -> Step {
         let Unpacker { me, unpack, input, output, start, n_before, limit, offset } = self;
         let mut work = Work {
             lane: me.lane(unpack.n_open() + 1),
@@ -120,11 +121,7 @@ impl Unpacker {
             open: VecDeque::new(),
         };
         let mut listing = Listing { input, listed: VecDeque::new(), is_ended: false };
-        let ended = work.all(&mut listing);
-        let how = match ended {
-            Ok(how) => how,
-            Err(exit) => return Err((exit, me)),
-        };
+        let how = work.all(&mut listing)?;
         let shared = &me.shared;
         let number = start.source as usize;
         let mut notes = shared.progress.source(number);
@@ -134,7 +131,7 @@ impl Unpacker {
             shared.stats.totals[number].store(work.rows, Ordering::Relaxed);
         }
         drop(notes);
-        work.output.end().map_err(|_| (Exit::DownstreamClosed, me))
+        work.output.end().map_err(|_| Exit::DownstreamClosed)
     }
 }
 

@@ -10,7 +10,6 @@ mod bmp_rle;
 mod format;
 mod gif;
 mod jpeg;
-mod jpeg_layout;
 mod png;
 mod png_chunks;
 mod tiff;
@@ -24,6 +23,7 @@ use super::error::DecodeError;
 use super::orientation::Orientation;
 
 pub use format::Format;
+pub use jpeg::Scale;
 
 /// How a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,12 +32,14 @@ pub struct Reading {
     pub limits: Limits,
     /// How its colours become RGB.
     pub colours: Colours,
+    /// How much smaller than it is stored a JPEG is decoded. Other formats are decoded whole; limits count stored pixels.
+    pub scale: Scale,
 }
 
-/// With colours as Pillow has them.
+/// Of full size, with colours as Pillow has them.
 impl From<Limits> for Reading {
     fn from(limits: Limits) -> Self {
-        Self { limits, colours: Colours::default() }
+        Self { limits, ..Self::default() }
     }
 }
 
@@ -132,6 +134,8 @@ pub(super) struct Buffers {
     pub(super) samples: Vec<u8>,
     /// The file, cleaned of what a decoder should not see.
     pub(super) stream: Vec<u8>,
+    /// What decoding JPEG needs.
+    pub(super) jpeg: jpeg::Workspace,
 }
 
 /// The first `len` bytes of a buffer, grown if need be. What was in them is not cleared.
@@ -148,7 +152,7 @@ pub(super) fn decode_raster(bytes: &[u8], reading: Reading, buffers: &mut Buffer
         return Err(DecodeError::Empty);
     }
     match Format::of(bytes) {
-        Some(Format::Jpeg) => jpeg::decode(bytes, reading.limits, buffers),
+        Some(Format::Jpeg) => jpeg::decode(bytes, reading, buffers),
         Some(Format::Png) => png::decode(bytes, reading, buffers),
         Some(Format::WebP) => webp::decode(bytes, reading, buffers),
         Some(Format::Gif) => gif::decode(bytes, reading, buffers),

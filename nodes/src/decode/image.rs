@@ -8,19 +8,21 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Alpha, Colours, Crop, Grey16, Interpolation, Limits, Preprocess, Reading, Resize, decode_into, with_scratch,
+    Alpha, Colours, Crop, Grey16, Interpolation, Letterbox, Limits, Preprocess, Reading, Resize, Rounding, decode_into,
+    with_scratch,
 };
 
 /// Decodes JPEG, PNG, WebP, GIF, BMP and TIFF, told by content and not by name, to upright RGB pixels as Pillow's
-/// `convert("RGB")` and `exif_transpose` give them, then resizes and crops as torchvision does. Of animations, the first
-/// frame. A file that is truncated or damaged is a reject.
+/// `convert("RGB")` and `exif_transpose` give them, then resizes and crops as torchvision does, or fits the whole picture
+/// into a frame as detectors want it. Of animations, the first frame. A file that is truncated or damaged is a reject.
 ///
 /// # Input
 /// A column of bytes, which is used up.
 ///
 /// # Output
 /// `image`: `u8 [height, width, 3]`. `width`, `height` and `format` of the original, which sinks write only when
-/// `transform.select` names them.
+/// `transform.select` names them. With `letterbox` also `scale`, `pad_left` and `pad_top`, in the same way: what lies at x, y in
+/// `image` lies at (x - pad_left) / scale, (y - pad_top) / scale in the upright original.
 ///
 /// # Example
 /// ```yaml
@@ -29,16 +31,24 @@ use super::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
-    /// Where resize, crop and interpolation come from: `model` takes what the model behind this node was trained with.
+    /// Where resize, crop, interpolation and rounding come from: `model` takes what the model behind this node was trained with.
     preset: Option<From>,
     /// The size before the crop. A number: the shorter side becomes this long and the longer one follows. `[width, height]`:
-    /// exactly this size, whatever the shape. Left out: the picture keeps its size.
+    /// exactly this size, whatever the shape. `{longer: N}`: the longer side becomes this long. `{shorter: N, longer: M}`: the
+    /// shorter side becomes N long, or less where the longer one would be longer than M. Left out: the picture keeps its size.
     resize: Option<Resize>,
     /// The part to keep, from the centre. A number: a square of this side. `[width, height]`: a rectangle. A picture that is
     /// smaller gets black edges. Left out: the whole picture.
     crop: Option<Crop>,
+    /// A frame that the whole picture is fitted into, its shape kept, in place of `resize` and `crop`. A number: a square of this
+    /// side. `[width, height]`: a rectangle. `{size: …, fill: [114, 114, 114], anchor: center | top_left, upscale: true}`: the
+    /// same with the colour of what stays free, the picture's place, and whether smaller pictures grow. Sizes are rounded as by
+    /// Ultralytics' LetterBox.
+    letterbox: Option<Letterbox>,
     /// How pixels are weighed when the size changes, with antialiasing as in Pillow. Default `bilinear`.
     interpolation: Option<Interpolation>,
+    /// Whose roundings sizes and places have. Default `torchvision`.
+    rounding: Option<Rounding>,
     /// Pictures of more pixels are rejected as `too_large` before memory is taken. The default is the number from which
     /// Pillow refuses a picture as a decompression bomb.
     #[serde(default = "default_max_pixels")]
@@ -75,15 +85,31 @@ fn default_as() -> String {
 }
 
 impl Image {
-    fn preprocess(&self, advice: Option<&engine::node::Advice>) -> Result<Preprocess, SpecError> {
+    /// What is made of a picture, with the wish of the model behind this node where that is followed.
+    ///
+    /// # Errors
+    /// Options that contradict each other or the wish.
+    pub fn preprocess(&self, advice: Option<&engine::node::Advice>) -> Result<Preprocess, SpecError> {
         let Some(advice) = advice else {
-            let interpolation = self.interpolation.unwrap_or_default();
-            return Ok(Preprocess { resize: self.resize, crop: self.crop, interpolation });
+            let both = [("resize", self.resize.is_some()), ("crop", self.crop.is_some())];
+            if let Some((option, _)) = both.into_iter().find(|(_, said)| *said && self.letterbox.is_some()) {
+                let message = format!("`letterbox` and `{option}` both say how large pictures become");
+                return Err(SpecError::new(message).at(&[option]).label("leave one of them out"));
+            }
+            return Ok(Preprocess {
+                resize: self.resize,
+                crop: self.crop,
+                letterbox: self.letterbox,
+                interpolation: self.interpolation.unwrap_or_default(),
+                rounding: self.rounding.unwrap_or_default(),
+            });
         };
         let said = [
             ("resize", self.resize.is_some()),
             ("crop", self.crop.is_some()),
+            ("letterbox", self.letterbox.is_some()),
             ("interpolation", self.interpolation.is_some()),
+            ("rounding", self.rounding.is_some()),
         ];
         if let Some((option, _)) = said.into_iter().find(|(_, said)| *said) {
             let message = format!("`{option}` and `preset: model` both say how pictures are prepared");
@@ -97,7 +123,21 @@ impl Image {
         Colours { alpha: self.alpha, grey16: self.grey16 }
     }
 
-    fn column(&self, cx_input: &engine::data::Schema) -> Result<usize, SpecError> {
+    /// Pictures of more pixels are refused.
+    pub fn max_pixels(&self) -> u64 {
+        self.max_pixels
+    }
+
+    /// The name of the column of pixels.
+    pub fn output(&self) -> &str {
+        &self.output
+    }
+
+    /// The column of bytes that is decoded.
+    ///
+    /// # Errors
+    /// If there is none, or several and none is named.
+    pub fn column(&self, cx_input: &engine::data::Schema) -> Result<usize, SpecError> {
         let hint = "read files before it";
         find_column(cx_input, self.column.as_deref(), "a column of bytes", hint, |field: &Field| {
             field.ty == ColumnType::Bytes
@@ -120,13 +160,20 @@ impl NodeKind for Image {
         };
         let image = ColumnType::Tensor { dtype: DType::U8, shape: vec![height, width, Dim::Fixed(3)] };
         let origin = if cx.advice.is_some() { " (from model)" } else { "" };
-        NodeSpec::passing(cx.input(), &[column])
+        let mut spec = NodeSpec::passing(cx.input(), &[column])
             .with_new(&self.output, image, Role::Result)
             .map_err(|error| error.at(&["as"]))?
             .with_new("width", ColumnType::Int, Role::Auxiliary)?
             .with_new("height", ColumnType::Int, Role::Auxiliary)?
-            .with_new("format", ColumnType::Text, Role::Auxiliary)
-            .map(|spec| spec.with_detail(format!("{preprocess}{origin}{}", self.colours())))
+            .with_new("format", ColumnType::Text, Role::Auxiliary)?;
+        if preprocess.letterbox.is_some() {
+            for (name, ty) in
+                [("scale", ColumnType::Float), ("pad_left", ColumnType::Int), ("pad_top", ColumnType::Int)]
+            {
+                spec = spec.with_new(name, ty, Role::Auxiliary)?;
+            }
+        }
+        Ok(spec.with_detail(format!("{preprocess}{origin}{}", self.colours())))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
@@ -135,7 +182,11 @@ impl NodeKind for Image {
             column: self.column(cx.input()).map_err(mistaken)?,
             uri: cx.input().index_of_role(Role::Uri),
             preprocess: self.preprocess(cx.advice).map_err(mistaken)?,
-            reading: Reading { limits: Limits { max_pixels: self.max_pixels }, colours: self.colours() },
+            reading: Reading {
+                limits: Limits { max_pixels: self.max_pixels },
+                colours: self.colours(),
+                ..Reading::default()
+            },
         };
         Ok(Stage::Rows(Arc::new(map)))
     }
@@ -174,6 +225,12 @@ impl RowMap for Decode {
         out.int(1, i64::from(original.width));
         out.int(2, i64::from(original.height));
         out.text(3, &original.format.to_string());
+        if let Some(letterbox) = self.preprocess.letterbox {
+            let fit = letterbox.fit(original.width, original.height);
+            out.float(4, fit.scale);
+            out.int(5, i64::from(fit.place[0]));
+            out.int(6, i64::from(fit.place[1]));
+        }
         Ok(())
     }
 }

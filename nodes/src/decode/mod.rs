@@ -11,18 +11,24 @@
 
 pub mod codec;
 pub mod colours;
+mod crop;
 pub mod error;
+mod extent;
 pub mod geometry;
 mod ifd;
 pub mod image;
+mod interpolation;
+mod letterbox;
 pub mod orientation;
 pub mod pixels;
 pub mod preprocess;
 pub mod resample;
 mod resample_kernel;
+mod resize;
 
-pub use codec::{Decoded, Format, Limits, Reading, decode};
+pub use codec::{Decoded, Format, Limits, Reading, Scale, decode};
 pub use colours::{Alpha, Colour, Colours, Grey16};
 pub use error::DecodeError;
+pub use letterbox::Fit;
 pub use pixels::{Original, Scratch, decode_into, with_scratch};
-pub use preprocess::{Crop, Interpolation, Preprocess, Resize};
+pub use preprocess::{Anchor, Crop, Interpolation, Letterbox, Preprocess, Resize, Rounding};

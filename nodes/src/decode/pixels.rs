@@ -41,6 +41,7 @@ impl Scratch {
                 *buffer = Vec::new();
             }
         }
+        self.buffers.jpeg.give_back_excess(Self::KEPT_BYTES);
         self.resample.give_back_excess(Self::KEPT_BYTES);
     }
 }
@@ -105,9 +106,7 @@ fn decode_with<'out>(
     let row_bytes = out_width as usize * 3;
     let pixels = out(out_height as usize, out_width as usize);
     assert_eq!(pixels.len(), row_bytes * out_height as usize, "the memory for the pixels has the wrong size");
-    if geometry.kept != [out_width, out_height] {
-        pixels.fill(0);
-    }
+    geometry.fill_edges(pixels);
     let [left, top] = geometry.place.map(|place| place as usize);
     let window = Window { resized: geometry.resized, origin: geometry.origin, size: geometry.kept };
     let target = Target { bytes: &mut pixels[top * row_bytes + left * 3..], stride: row_bytes };

@@ -176,6 +176,8 @@ impl Filter {
             Interpolation::Bilinear => Some(Self { support: 1.0, curve: triangle }),
             Interpolation::Bicubic => Some(Self { support: 2.0, curve: cubic }),
             Interpolation::Lanczos => Some(Self { support: 3.0, curve: lanczos }),
+            Interpolation::Box => Some(Self { support: 0.5, curve: square }),
+            Interpolation::Hamming => Some(Self { support: 1.0, curve: hamming }),
         }
     }
 }
@@ -193,6 +195,23 @@ fn cubic(x: f64) -> f64 {
         ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0
     } else if x < 2.0 {
         (((x - 5.0) * x + 8.0) * x - 4.0) * A
+    } else {
+        0.0
+    }
+}
+
+fn square(x: f64) -> f64 {
+    if x > -0.5 && x <= 0.5 { 1.0 } else { 0.0 }
+}
+
+/// Its two figures have single precision where the bytes are compared with, so they have it here.
+fn hamming(x: f64) -> f64 {
+    let x = x.abs();
+    if x == 0.0 {
+        1.0
+    } else if x < 1.0 {
+        let x = x * PI;
+        x.sin() / x * (f64::from(0.54_f32) + f64::from(0.46_f32) * x.cos())
     } else {
         0.0
     }

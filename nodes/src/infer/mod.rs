@@ -3,6 +3,7 @@
 mod image_loader;
 mod model_ref;
 mod need;
+mod twin;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use serde::Deserialize;
 use crate::models::{InputSize, Normalize, Outputs};
 use image_loader::ImageLoader;
 use model_ref::{ModelRef, Resolved};
+pub use twin::Twin;
 
 /// Runs a model on batches. A row whose output has a NaN or an infinity in it is a reject `non_finite`. A row's result
 /// does not depend on its batch: each row is computed by itself on the CPU.

@@ -100,7 +100,7 @@ impl Normalize {
     }
 
     /// Mean and standard deviation of each channel, in units of x.
-    fn mean_std(&self) -> ([f64; 3], [f64; 3]) {
+    pub(crate) fn mean_std(&self) -> ([f64; 3], [f64; 3]) {
         let bytes = |figures: [f64; 3]| figures.map(|figure| figure * 255.0);
         match *self {
             Self::Imagenet => (bytes(IMAGENET_MEAN), bytes(IMAGENET_STD)),

@@ -17,7 +17,8 @@ pub struct Preset {
 impl Preset {
     /// Shorter side to `side`, then a square of 224 from the centre: the common evaluation of ImageNet models.
     pub fn crop_224(side: u32, interpolation: Interpolation, normalize: Normalize) -> Self {
-        let pixels = Preprocess { resize: Some(Resize::Shorter(side)), crop: Some(Crop::square(224)), interpolation };
+        let (resize, crop) = (Some(Resize::Shorter(side)), Some(Crop::square(224)));
+        let pixels = Preprocess { resize, crop, interpolation, ..Preprocess::default() };
         Self { pixels, normalize }
     }
 }

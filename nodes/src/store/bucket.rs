@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::body::{Answer, time_for};
 use super::cloud;
+use super::cloud_client::{self, Client, CloudClient};
 use super::environment::Environment;
 use super::error::{ErrorKind, StoreError};
 use super::failure::Failure;
@@ -14,6 +15,7 @@ use super::location::{Location, Place};
 use super::meta::Head;
 use super::options::StoreOptions;
 use super::redacted::redacted;
+use super::s3_uploads::S3Uploads;
 use super::web::{self, Ranges};
 
 pub(super) struct Bucket {
@@ -26,7 +28,7 @@ pub(super) struct Bucket {
 }
 
 enum Backend {
-    Cloud(Arc<dyn cloud::Client>),
+    Cloud(CloudClient),
     Web(reqwest::Client),
 }
 
@@ -49,11 +51,10 @@ impl Bucket {
         options: &StoreOptions,
         environment: &Environment,
     ) -> Result<Self, StoreError> {
-        install_tls();
         options.check()?;
         let backend = match location.place() {
             Place::Local(_) => return Err(StoreError::new(ErrorKind::Unsupported, format!("`{location}` is local"))),
-            Place::Object(container, _) => Backend::Cloud(cloud::client(container, options, environment)?),
+            Place::Object(container, _) => Backend::Cloud(cloud_client::client(container, options, environment)?),
             Place::Web(_) => Backend::Web(web::client(options).map_err(|error| {
                 let message = format!("cannot reach web servers: {}", redacted(&error.without_url().to_string()));
                 StoreError::new(ErrorKind::Config, message)
@@ -72,9 +73,9 @@ impl Bucket {
     ///
     /// # Errors
     /// If it is a web server, which can do no more than answer GET.
-    pub(super) fn cloud(&self, what: &str, location: &Location) -> Result<Arc<dyn cloud::Client>, StoreError> {
+    pub(super) fn cloud(&self, what: &str, location: &Location) -> Result<Arc<dyn Client>, StoreError> {
         match &self.backend {
-            Backend::Cloud(client) => Ok(client.clone()),
+            Backend::Cloud(cloud) => Ok(cloud.client.clone()),
             Backend::Web(_) => {
                 let message = format!("cannot {what} `{location}`: a web server can only be read from");
                 Err(StoreError::new(ErrorKind::Unsupported, message))
@@ -82,11 +83,19 @@ impl Bucket {
         }
     }
 
+    /// What can say which uploads are under way, where that is of use.
+    pub(super) fn uploads(&self) -> Option<&S3Uploads> {
+        match &self.backend {
+            Backend::Cloud(cloud) => cloud.uploads.as_ref(),
+            Backend::Web(_) => None,
+        }
+    }
+
     /// Asks what is known of an object.
     pub(super) async fn head(&self, location: &Location) -> Result<(Head, Ranges), Failure> {
         match (&self.backend, location.place()) {
-            (Backend::Cloud(client), Place::Object(_, key)) => {
-                let head = self.timely(0, cloud::head(&**client, key)).await?;
+            (Backend::Cloud(cloud), Place::Object(_, key)) => {
+                let head = self.timely(0, cloud::head(&*cloud.client, key)).await?;
                 Ok((head, Ranges::Known))
             }
             (Backend::Web(client), Place::Web(url)) => self.timely(0, web::head(client, url)).await,
@@ -102,8 +111,8 @@ impl Bucket {
         known: Option<&Head>,
     ) -> Result<Answer, Failure> {
         match (&self.backend, location.place()) {
-            (Backend::Cloud(client), Place::Object(_, key)) => {
-                self.timely(0, cloud::get(&**client, key, range, known)).await
+            (Backend::Cloud(cloud), Place::Object(_, key)) => {
+                self.timely(0, cloud::get(&*cloud.client, key, range, known)).await
             }
             (Backend::Web(client), Place::Web(url)) => self.timely(0, web::get(client, url, range, known)).await,
             _ => Err(elsewhere()),
@@ -123,10 +132,4 @@ impl Bucket {
 
 fn elsewhere() -> Failure {
     Failure::new(ErrorKind::Other, "it is in another store")
-}
-
-/// Chooses the cryptography of TLS connections. It is the process's own, by the library's design; whoever was first stays.
-pub(super) fn install_tls() {
-    // An error says that there is one already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
 }

@@ -1,166 +1,22 @@
-//! The clouds' stores: how their clients are made from options and environment.
+//! What is asked of the clouds' stores about single objects.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use futures_util::{StreamExt, TryStreamExt};
-use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::azure::MicrosoftAzureBuilder;
-use object_store::gcp::GoogleCloudStorageBuilder;
-use object_store::list::PaginatedListStore;
-use object_store::multipart::MultipartStore;
 use object_store::path::Path as Key;
-use object_store::{ClientOptions, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig};
+use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStoreExt};
 
-use super::aws_profile::Profile;
 use super::body::Answer;
 use super::bucket::Bucket;
-use super::environment::Environment;
-use super::error::{ErrorKind, StoreError};
+use super::cloud_client::Client;
+use super::error::ErrorKind;
 use super::failure::Failure;
-use super::location::{Cloud, Container, Location};
+use super::location::Location;
 use super::meta::Head;
-use super::options::StoreOptions;
 use super::redacted::redacted;
 use super::tries::Tries;
-use super::watched::{Connector, seeing};
-
-/// No connection takes longer to make.
-const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
-
-/// What the client of each cloud can do.
-pub(super) trait Client: ObjectStore + MultipartStore + PaginatedListStore {}
-
-impl<T: ObjectStore + MultipartStore + PaginatedListStore> Client for T {}
-
-/// The client for one bucket.
-///
-/// # Errors
-/// If options or environment make no sense.
-pub(super) fn client(
-    container: &Container,
-    options: &StoreOptions,
-    environment: &Environment,
-) -> Result<Arc<dyn Client>, StoreError> {
-    match container.cloud {
-        Cloud::S3 => s3(container, options, environment),
-        Cloud::Google => google(container, options, environment),
-        Cloud::Azure => azure(container, options, environment),
-    }
-}
-
-fn s3(container: &Container, options: &StoreOptions, environment: &Environment) -> Result<Arc<dyn Client>, StoreError> {
-    let mut builder = AmazonS3Builder::new().with_client_options(client_options(options));
-    for (name, value) in environment.with_prefix("AWS_") {
-        if let Ok(key) = name.parse() {
-            builder = builder.with_config(key, value);
-        }
-    }
-    let has = |builder: &AmazonS3Builder, key| builder.get_config_value(&key).is_some();
-    let others = [
-        AmazonS3ConfigKey::AccessKeyId,
-        AmazonS3ConfigKey::SecretAccessKey,
-        AmazonS3ConfigKey::WebIdentityTokenFile,
-        AmazonS3ConfigKey::ContainerCredentialsRelativeUri,
-        AmazonS3ConfigKey::ContainerCredentialsFullUri,
-    ];
-    let has_credentials = others.into_iter().any(|key| has(&builder, key));
-    let profile = if options.anonymous { Profile::default() } else { Profile::read(environment)? };
-    if let (false, Some(key_id), Some(secret)) = (has_credentials, profile.access_key_id, profile.secret_access_key) {
-        builder = builder.with_access_key_id(key_id).with_secret_access_key(secret);
-        if let Some(token) = profile.session_token {
-            builder = builder.with_token(token);
-        }
-    }
-    if let Some(region) = &options.region {
-        builder = builder.with_region(region);
-    } else if let (false, Some(region)) = (has(&builder, AmazonS3ConfigKey::Region), profile.region) {
-        builder = builder.with_region(region);
-    }
-    if let Some(endpoint) = &options.endpoint {
-        builder = builder.with_config(AmazonS3ConfigKey::S3Endpoint, endpoint);
-    }
-    let endpoints = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint];
-    if endpoints.iter().any(|key| builder.get_config_value(key).is_some_and(|url| url.starts_with("http://"))) {
-        builder = builder.with_allow_http(true);
-    }
-    if options.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    let builder = builder.with_bucket_name(&*container.name).with_retry(no_retries()).with_http_connector(Connector);
-    Ok(Arc::new(builder.build().map_err(|error| bad(container, &error))?))
-}
-
-fn google(
-    container: &Container,
-    options: &StoreOptions,
-    environment: &Environment,
-) -> Result<Arc<dyn Client>, StoreError> {
-    let mut builder = GoogleCloudStorageBuilder::new().with_client_options(client_options(options));
-    if let Some(path) = environment.get("SERVICE_ACCOUNT") {
-        builder = builder.with_service_account_path(path);
-    }
-    for (name, value) in environment.with_prefix("GOOGLE_") {
-        if let Ok(key) = name.parse() {
-            builder = builder.with_config(key, value);
-        }
-    }
-    if let Some(endpoint) = &options.endpoint {
-        builder = builder.with_base_url(endpoint.trim_end_matches('/'));
-    }
-    if options.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    let builder = builder.with_bucket_name(&*container.name).with_retry(no_retries()).with_http_connector(Connector);
-    Ok(Arc::new(builder.build().map_err(|error| bad(container, &error))?))
-}
-
-fn azure(
-    container: &Container,
-    options: &StoreOptions,
-    environment: &Environment,
-) -> Result<Arc<dyn Client>, StoreError> {
-    let mut builder = MicrosoftAzureBuilder::new().with_client_options(client_options(options));
-    for (name, value) in environment.with_prefix("AZURE_") {
-        if let Ok(key) = name.parse() {
-            builder = builder.with_config(key, value);
-        }
-    }
-    if let Some(endpoint) = environment.get("IDENTITY_ENDPOINT") {
-        builder = builder.with_msi_endpoint(endpoint);
-    }
-    if let Some(account) = &container.account {
-        let (name, host) = account.split_once('.').unwrap_or((account, ""));
-        builder = builder.with_account(name).with_use_fabric_endpoint(host.ends_with("fabric.microsoft.com"));
-    }
-    if let Some(endpoint) = &options.endpoint {
-        builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
-    }
-    if options.anonymous {
-        builder = builder.with_skip_signature(true);
-    }
-    let builder = builder.with_container_name(&*container.name).with_retry(no_retries()).with_http_connector(Connector);
-    Ok(Arc::new(builder.build().map_err(|error| bad(container, &error))?))
-}
-
-fn client_options(options: &StoreOptions) -> ClientOptions {
-    let is_http = options.endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://"));
-    // How long an answer may take is for the callers to say: they know how many bytes it has.
-    ClientOptions::new()
-        .with_timeout_disabled()
-        .with_connect_timeout(options.timeout.get().min(CONNECT_TIMEOUT))
-        .with_pool_max_idle_per_host(options.max_in_flight.get() as usize)
-        .with_allow_http(is_http)
-}
-
-/// Requests are sent again by [`Tries`](super::tries::Tries) alone.
-fn no_retries() -> RetryConfig {
-    RetryConfig { max_retries: 0, retry_timeout: std::time::Duration::ZERO, ..RetryConfig::default() }
-}
-
-fn bad(container: &Container, error: &object_store::Error) -> StoreError {
-    let message = format!("`{container}` cannot be reached as configured: {}", redacted(&error.to_string()));
-    StoreError::new(ErrorKind::Config, message).help("see docs/stores.md for the environment variables of each cloud")
-}
+use super::watched::seeing;
 
 /// The key as the clients take it.
 pub(super) fn key(text: &str) -> Result<Key, Failure> {
@@ -183,7 +39,7 @@ pub(super) async fn head(client: &dyn Client, text: &str) -> Result<Head, Failur
 pub(super) async fn get(
     client: &dyn Client,
     text: &str,
-    range: Option<std::ops::Range<u64>>,
+    range: Option<Range<u64>>,
     known: Option<&Head>,
 ) -> Result<Answer, Failure> {
     let options = GetOptions {
@@ -211,57 +67,5 @@ pub(super) async fn remove(bucket: Arc<Bucket>, client: Arc<dyn Client>, locatio
         if let Some(ended) = tries.end(permit, result).await {
             return ended;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::*;
-    use crate::store::location::Place;
-
-    fn made(location: &str, options: &str, variables: &[(&str, &str)]) -> Result<String, StoreError> {
-        let location = Location::parse(location, Path::new("/")).unwrap();
-        let Place::Object(container, _) = location.place() else { panic!("{location}") };
-        let options = serde_yaml::from_str(options).unwrap();
-        crate::store::bucket::install_tls();
-        client(container, &options, &Environment::of(variables.iter().copied())).map(|client| format!("{client:?}"))
-    }
-
-    fn shows(location: &str, options: &str, variables: &[(&str, &str)], part: &str) {
-        let client = made(location, options, variables).unwrap();
-        assert!(client.contains(part), "no {part} in {client}");
-    }
-
-    #[test]
-    fn s3_is_configured_by_options_before_the_environment() {
-        let keys = [("AWS_ACCESS_KEY_ID", "AKIA1"), ("AWS_SECRET_ACCESS_KEY", "s"), ("AWS_REGION", "eu-west-1")];
-        shows("s3://b/k", "{}", &keys, "https://s3.eu-west-1.amazonaws.com/b");
-        shows("s3://b/k", "{}", &keys, "AKIA1");
-        shows("s3://b/k", "region: us-west-2", &keys, "https://s3.us-west-2.amazonaws.com/b");
-        shows("s3://b/k", "endpoint: 'http://127.0.0.1:9000/'", &keys, "http://127.0.0.1:9000/b");
-        shows("s3://b/k", "{}", &[("AWS_ENDPOINT_URL", "http://h:1")], "http://h:1/b");
-        shows("s3://b/k", "anonymous: true", &[], "skip_signature: true");
-        assert_eq!(made("s3://b/k", "{}", &keys[..1]).unwrap_err().kind(), ErrorKind::Config);
-    }
-
-    #[test]
-    fn google_is_configured_by_options_and_environment() {
-        shows("gs://b/k", "anonymous: true", &[], "skip_signature: true");
-        shows("gs://b/k", "{anonymous: true, endpoint: 'http://127.0.0.1:4443/'}", &[], "http://127.0.0.1:4443");
-        let error = made("gs://b/k", "{}", &[("GOOGLE_SERVICE_ACCOUNT", "/nowhere.json")]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Config);
-    }
-
-    #[test]
-    fn azure_takes_the_account_from_the_location_or_the_environment() {
-        let variables = [("AZURE_STORAGE_ACCOUNT_NAME", "acc"), ("AZURE_STORAGE_ACCOUNT_KEY", "a2V5")];
-        shows("az://c/k", "{}", &variables, "acc.blob.core.windows.net");
-        shows("abfss://c@other.dfs.core.windows.net/k", "{}", &variables, "other.blob.core.windows.net");
-        shows("az://c@other/k", "anonymous: true", &[], "other.blob.core.windows.net");
-        let error = made("az://c/k", "{}", &[]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Config);
-        assert!(error.to_string().contains("`az://c`"), "{error}");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use object_store::client::{HttpError, HttpErrorKind};
 
+use super::answer::element;
 use super::error::{ErrorKind, StoreError};
 use super::location::Location;
 use super::redacted::redacted;
@@ -176,11 +177,8 @@ pub(super) struct Said<'a> {
 }
 
 impl<'a> Said<'a> {
-    fn of(text: &'a str) -> Self {
-        let element = |name: &str| {
-            let after = text.split_once(&format!("<{name}>"))?.1;
-            after.split_once(&format!("</{name}>")).map(|(content, _)| content.trim())
-        };
+    pub(super) fn of(text: &'a str) -> Self {
+        let element = |name: &str| element(text, name).map(str::trim);
         let message = element("Message").map(|message| message.lines().next().unwrap_or_default());
         Said { code: element("Code"), message: message.filter(|text| !text.is_empty()), region: element("Region") }
     }

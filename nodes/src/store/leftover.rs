@@ -3,16 +3,21 @@
 use std::fs;
 use std::io::ErrorKind as IoErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 use engine::durable::disk;
 use engine::node::Fault;
 use serde::{Deserialize, Serialize};
 
+use super::bucket::Bucket;
 use super::cloud;
 use super::error::{ErrorKind, StoreError};
+use super::failure::Failure;
 use super::location::Location;
 use super::stores::Stores;
+use super::tries::Tries;
 use super::upload;
+use super::watched::seeing;
 
 /// An upload in parts that is under way.
 #[derive(Serialize, Deserialize)]
@@ -70,10 +75,29 @@ pub(super) fn abort(stores: &Stores, record: &Path) -> Result<(), StoreError> {
     }
     let bucket = stores.object_bucket(&to)?;
     let client = bucket.cloud("write", &to)?;
-    let failed = |failure: super::failure::Failure| failure.at("abort the upload of", &to);
+    let failed = |failure: Failure| failure.at("abort the upload of", &to);
     let key = cloud::key(&to.key()).map_err(failed)?;
-    if let Some(upload) = upload {
-        stores.block_on(upload::abort(bucket, client, key, upload))?.map_err(failed)?;
+    let uploads = match upload {
+        Some(upload) => vec![upload],
+        // Whoever asked for it did not live to know its name.
+        None => stores.block_on(uploads_of(bucket.clone(), to.key().into_owned()))?.map_err(failed)?,
+    };
+    for upload in uploads {
+        let abort = upload::abort(bucket.clone(), client.clone(), key.clone(), upload);
+        stores.block_on(abort)?.map_err(failed)?;
     }
     Record::remove(record)
+}
+
+/// The names of the uploads that are under way for a key; none where the store ends them by itself.
+async fn uploads_of(bucket: Arc<Bucket>, key: String) -> Result<Vec<String>, Failure> {
+    let Some(uploads) = bucket.uploads() else { return Ok(Vec::new()) };
+    let mut tries = Tries::new(&bucket);
+    loop {
+        let permit = tries.permit().await;
+        let result = seeing(bucket.timely(0, uploads.of_key(&key))).await;
+        if let Some(ended) = tries.end(permit, result).await {
+            return ended;
+        }
+    }
 }

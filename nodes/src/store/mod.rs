@@ -10,10 +10,12 @@
 //!
 //! Must not know: what the bytes mean, rows, nodes. The manual is docs/stores.md.
 
+mod answer;
 mod aws_profile;
 mod body;
 mod bucket;
 mod cloud;
+mod cloud_client;
 mod environment;
 mod error;
 mod failure;
@@ -28,7 +30,9 @@ mod pages;
 mod reader;
 mod redacted;
 mod retry_after;
+mod s3_uploads;
 mod stores;
+mod tls;
 mod tries;
 mod upload;
 mod watched;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use object_store::list::{PaginatedListOptions, PaginatedListResult};
 
 use super::bucket::Bucket;
-use super::cloud::{Client, head_of};
+use super::cloud::head_of;
+use super::cloud_client::Client;
 use super::error::StoreError;
 use super::failure::Failure;
 use super::local::Walk;

@@ -67,7 +67,7 @@ fn ends_url(letter: char) -> bool {
 /// Whether what follows the colon is a port and not a password.
 fn is_port(url: &str, colon: usize) -> bool {
     let digits = url[colon + 1..].bytes().take_while(u8::is_ascii_digit).count();
-    digits > 0 && matches!(url[colon + 1..].as_bytes().get(digits), None | Some(b'/' | b'?' | b'#'))
+    digits > 0 && matches!(url.as_bytes().get(colon + 1 + digits), None | Some(b'/' | b'?' | b'#'))
 }
 
 /// Hides the values of names that sound like secrets.

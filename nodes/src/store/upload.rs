@@ -13,7 +13,8 @@ use object_store::{MultipartId, PutOptions, PutPayload};
 use tokio::task::JoinHandle;
 
 use super::bucket::Bucket;
-use super::cloud::{self, Client};
+use super::cloud;
+use super::cloud_client::Client;
 use super::error::{ErrorKind, StoreError};
 use super::failure::Failure;
 use super::leftover::Record;

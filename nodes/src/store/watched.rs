@@ -11,6 +11,7 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
 
+use super::answer::{bounded_error, is_listing, without_folders};
 use super::retry_after::retry_after;
 
 tokio::task_local! {
@@ -65,6 +66,7 @@ impl Watched {
         let host = request.uri().host().unwrap_or_default();
         let is_credentials = CREDENTIAL_HOSTS.contains(&host) || host.starts_with("sts.");
         note(Seen { is_credentials, ..Seen::default() });
+        let is_listing = is_listing(&request);
         let response = self.0.execute(request).await?;
         let header = |name: &str| response.headers().get(name).and_then(|value| value.to_str().ok());
         note(Seen {
@@ -73,7 +75,11 @@ impl Watched {
             region: header("x-amz-bucket-region").map(str::to_owned),
             is_credentials,
         });
-        Ok(response)
+        match (response.status().is_success(), is_listing) {
+            (true, true) => without_folders(response).await,
+            (true, false) => Ok(response),
+            (false, _) => bounded_error(response).await,
+        }
     }
 }
 

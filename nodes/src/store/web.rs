@@ -19,6 +19,7 @@ use super::failure::{Failure, Said};
 use super::meta::Head;
 use super::options::StoreOptions;
 use super::retry_after::{retry_after, seconds_of};
+use super::tls::Authorities;
 use super::watched::Seen;
 
 const MAX_REDIRECTS: usize = 10;
@@ -34,7 +35,11 @@ pub(super) fn client(options: &StoreOptions) -> Result<Client, reqwest::Error> {
             attempt.follow()
         }
     });
-    Client::builder()
+    let mut builder = Client::builder();
+    if Authorities::of_system() == Authorities::None {
+        builder = builder.tls_certs_only([]);
+    }
+    builder
         .user_agent(concat!("flowgpu/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(options.timeout.get().min(CONNECT_TIMEOUT))
         .pool_max_idle_per_host(options.max_in_flight.get() as usize)
@@ -57,7 +62,7 @@ pub(super) async fn get(
     }
     let (head, range) = head_of(&response)?;
     let body = try_unfold(response, |mut response| async move {
-        let piece = response.chunk().await.map_err(|error| of_reqwest(error))?;
+        let piece = response.chunk().await.map_err(of_reqwest)?;
         Ok(piece.map(|piece| (piece, response)))
     });
     Ok(Answer { head, start: range.map_or(0, |range| range.start), body: body.boxed() })
@@ -147,7 +152,7 @@ fn content_range(text: &str) -> Option<(Range<u64>, Option<u64>)> {
     (range.start < range.end && size.is_none_or(|size| range.end <= size)).then_some((range, size))
 }
 
-fn of_reqwest(error: reqwest::Error) -> Failure {
+pub(super) fn of_reqwest(error: reqwest::Error) -> Failure {
     if error.is_timeout() {
         return Failure::new(ErrorKind::Timeout, "no answer in time");
     }

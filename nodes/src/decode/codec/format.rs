@@ -8,7 +8,7 @@ use super::png::PNG_MAGIC;
 /// The picture formats that are decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Format {
-    /// JPEG: baseline and progressive, Huffman-coded, 8 bits.
+    /// JPEG: baseline and progressive, Huffman-coded or arithmetic-coded, 8 bits.
     Jpeg,
     /// PNG; of an animated one the default image.
     Png,

@@ -51,6 +51,8 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
         let pixel_bits = samples_per_pixel as u8 * layout.depth as u8;
         let stride = (width as usize * usize::from(pixel_bits)).div_ceil(8);
         let samples = sized(&mut buffers.samples, stride * height as usize);
+        // Samples of less than a byte are put in by "or", and the memory still has the picture before in it.
+        samples.fill(0);
         let n_rows = (0..7).map(|pass| pass_rows(width, height, pass)).sum::<u32>();
         for _ in 0..n_rows {
             let row = reader.next_interlaced_row().map_err(refusal)?;

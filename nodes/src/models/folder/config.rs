@@ -189,11 +189,12 @@ impl TimmPreset {
         let mean = per_channel("pretrained_cfg.mean", self.mean.as_deref().unwrap_or(&[0.485, 0.456, 0.406]))?;
         let std = per_channel("pretrained_cfg.std", self.std.as_deref().unwrap_or(&[0.229, 0.224, 0.225]))?;
         let interpolation =
-            interpolation("pretrained_cfg.interpolation", self.interpolation.as_deref().unwrap_or("bilinear"))?;
+            interpolation("pretrained_cfg.interpolation", self.interpolation.as_deref().unwrap_or("bicubic"))?;
         let normalize = Normalize::named(MeanStd { mean, std })
             .map_err(|error| FolderError::value("pretrained_cfg.std", error, "usable figures"))?;
         let crop = Some(Crop { height, width });
-        Ok(Preset { pixels: Preprocess { resize: Some(resize), crop, interpolation }, normalize })
+        let pixels = Preprocess { resize: Some(resize), crop, interpolation, ..Preprocess::default() };
+        Ok(Preset { pixels, normalize })
     }
 }
 

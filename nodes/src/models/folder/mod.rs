@@ -5,9 +5,12 @@
 
 mod config;
 mod preprocessor;
+mod processors;
 
 pub use config::{FolderConfig, parse_config};
 pub use preprocessor::parse_preprocessor;
+
+use std::borrow::Cow;
 
 use crate::decode::Interpolation;
 
@@ -24,7 +27,7 @@ pub enum FolderError {
     #[error("`{key}` is {found}, wanted {wanted}")]
     Value {
         /// The key, dotted where it is nested.
-        key: &'static str,
+        key: Cow<'static, str>,
         /// What stands there.
         found: String,
         /// What could stand there.
@@ -33,8 +36,8 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    fn value(key: &'static str, found: impl std::fmt::Display, wanted: impl Into<String>) -> Self {
-        Self::Value { key, found: found.to_string(), wanted: wanted.into() }
+    fn value(key: impl Into<Cow<'static, str>>, found: impl std::fmt::Display, wanted: impl Into<String>) -> Self {
+        Self::Value { key: key.into(), found: found.to_string(), wanted: wanted.into() }
     }
 }
 
@@ -64,11 +67,8 @@ fn per_channel(key: &'static str, figures: &[f64]) -> Result<[f64; 3], FolderErr
 }
 
 fn interpolation(key: &'static str, name: &str) -> Result<Interpolation, FolderError> {
-    match name {
-        "nearest" => Ok(Interpolation::Nearest),
-        "bilinear" => Ok(Interpolation::Bilinear),
-        "bicubic" => Ok(Interpolation::Bicubic),
-        "lanczos" => Ok(Interpolation::Lanczos),
-        other => Err(FolderError::value(key, format!("`{other}`"), "nearest, bilinear, bicubic or lanczos")),
-    }
+    Interpolation::ALL.into_iter().find(|known| known.name() == name).ok_or_else(|| {
+        let names = Interpolation::ALL.map(Interpolation::name);
+        FolderError::value(key, format!("`{name}`"), format!("one of {}", names.join(", ")))
+    })
 }

@@ -1,12 +1,15 @@
 //! `preprocessor_config.json`: how transformers prepares an image.
 //!
-//! The file leaves out much that the processor's class knows; where it does, the class's default is taken.
+//! The file leaves out much that the processor's class knows; where it does, the class's default is taken. What is asked for and
+//! cannot be done is an error that names the key: pixels that are nearly right would lower a model's accuracy without a word.
 
+use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::processors::{Number, PROCESSORS, Processor, Resizing};
 use super::{FolderError, per_channel, side, uncropped};
-use crate::decode::{Crop, Interpolation, Preprocess, Resize};
+use crate::decode::{Crop, Interpolation, Preprocess, Resize, Rounding};
 use crate::models::{
     normalize::{MeanStd, Normalize},
     preset::Preset,
@@ -15,20 +18,36 @@ use crate::models::{
 /// From this size on, the processor of ConvNeXt (which ResNet has too) resizes to a square and cuts nothing.
 const CONVNEXT_WARP_FROM: u32 = 384;
 
+/// Switches that change no pixel of an image for a classifier, whatever they say.
+const HARMLESS: [&str; 3] = ["do_convert_rgb", "do_reduce_labels", "do_convert_annotations"];
+
 /// Reads `preprocessor_config.json`.
 pub fn parse_preprocessor(json: &str) -> Result<Preset, FolderError> {
-    let config: Preprocessor = serde_json::from_str(json)?;
-    let (resize, crop) = config.geometry()?;
-    let pixels = Preprocess { resize, crop: config.crop()?.or(crop), interpolation: config.interpolation()? };
-    Ok(Preset { pixels, normalize: config.normalize()? })
+    let config: Config = serde_json::from_str(json)?;
+    config.refuse_other_switches()?;
+    let class = config.class()?;
+    let (resize, crop) = config.geometry(class)?;
+    let own_crop = config.crop(class)?;
+    if crop.is_some() && own_crop.is_some() {
+        return Err(FolderError::value("do_center_crop", true, format!("false: `{}` has cut already", class.name)));
+    }
+    let pixels = Preprocess {
+        resize,
+        crop: own_crop.or(crop),
+        letterbox: None,
+        interpolation: config.interpolation(class)?,
+        rounding: config.rounding(),
+    };
+    Ok(Preset { pixels, normalize: config.normalize(class)? })
 }
 
 #[derive(Debug, Deserialize)]
-struct Preprocessor {
+struct Config {
     image_processor_type: Option<String>,
     feature_extractor_type: Option<String>,
     do_resize: Option<bool>,
     size: Option<Value>,
+    max_size: Option<u64>,
     crop_pct: Option<f64>,
     resample: Option<u8>,
     do_center_crop: Option<bool>,
@@ -37,55 +56,126 @@ struct Preprocessor {
     rescale_factor: Option<f64>,
     rescale_offset: Option<bool>,
     do_normalize: Option<bool>,
+    include_top: Option<bool>,
     image_mean: Option<Vec<f64>>,
     image_std: Option<Vec<f64>>,
+    #[serde(flatten)]
+    others: IndexMap<String, Value>,
 }
 
-/// The three ways in which sizes are written.
+/// The ways in which sizes are written.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
-enum Size {
+pub(super) enum Size {
+    /// What it means depends on the class.
     Number(u64),
-    Exact { height: u64, width: u64 },
-    Shorter { shortest_edge: u64 },
+    /// Height and width.
+    Pair([u64; 2]),
+    /// Both sides.
+    Exact {
+        /// Rows.
+        height: u64,
+        /// Columns.
+        width: u64,
+    },
+    /// The shorter side, and the most that the longer one may have.
+    Within {
+        /// The shorter side.
+        shortest_edge: u64,
+        /// The longer one.
+        longest_edge: u64,
+    },
+    /// The shorter side.
+    Shorter {
+        /// The shorter side.
+        shortest_edge: u64,
+    },
 }
 
 impl Size {
     fn read(key: &'static str, value: &Value) -> Result<Self, FolderError> {
-        const WANTED: &str = "a number, {height, width} or {shortest_edge}";
+        const WANTED: &str = "a number, {height, width}, {shortest_edge} or {shortest_edge, longest_edge}";
         Self::deserialize(value).map_err(|_| FolderError::value(key, value, WANTED))
     }
 }
 
-impl Preprocessor {
-    fn class(&self) -> &str {
-        self.image_processor_type.as_deref().or(self.feature_extractor_type.as_deref()).unwrap_or("ViT")
+impl Config {
+    fn class(&self) -> Result<&'static Processor, FolderError> {
+        let (key, name) = match (&self.image_processor_type, &self.feature_extractor_type) {
+            (Some(name), _) => ("image_processor_type", name),
+            (None, Some(name)) => ("feature_extractor_type", name),
+            (None, None) => return Ok(&PROCESSORS[0]),
+        };
+        let base = ["ImageProcessorFast", "ImageProcessorPil", "ImageProcessor", "FeatureExtractor"]
+            .iter()
+            .find_map(|suffix| name.strip_suffix(suffix))
+            .unwrap_or(name);
+        PROCESSORS.iter().find(|class| class.name == base).ok_or_else(|| {
+            let names: Vec<_> = PROCESSORS.iter().map(|class| class.name).collect();
+            FolderError::value(key, format!("`{name}`"), format!("that of one of {}", names.join(", ")))
+        })
+    }
+
+    /// A file that names no class was not written by transformers.
+    fn rounding(&self) -> Rounding {
+        match (&self.image_processor_type, &self.feature_extractor_type) {
+            (None, None) => Rounding::Torchvision,
+            _ => Rounding::Transformers,
+        }
+    }
+
+    /// Every switch that is on does something to the pixels.
+    fn refuse_other_switches(&self) -> Result<(), FolderError> {
+        let on = |key: &str, value: &Value| {
+            key.starts_with("do_") && !HARMLESS.contains(&key) && !matches!(value, Value::Bool(false) | Value::Null)
+        };
+        match self.others.iter().find(|(key, value)| on(key, value)) {
+            Some((key, value)) => Err(FolderError::value(key.clone(), value, "false: nothing here does that")),
+            None => Ok(()),
+        }
     }
 
     /// The size before cropping, and the crop that comes with it.
-    fn geometry(&self) -> Result<(Option<Resize>, Option<Crop>), FolderError> {
+    fn geometry(&self, class: &Processor) -> Result<(Option<Resize>, Option<Crop>), FolderError> {
         if self.do_resize == Some(false) {
             return Ok((None, None));
         }
-        let convnext = self.class().starts_with("ConvNext") || self.crop_pct.is_some();
         let size = match &self.size {
             Some(size) => Size::read("size", size)?,
-            None => Size::Number(224),
+            None => class.size,
         };
-        match size {
-            Size::Exact { height, width } => Ok((Some(exact(height, width)?), None)),
-            Size::Number(length) | Size::Shorter { shortest_edge: length } if convnext => self.convnext(length),
-            Size::Shorter { shortest_edge } => Ok((Some(Resize::Shorter(side("size", shortest_edge)?)), None)),
-            // A bare number is a square to the processors of transformers, and the shorter side to those of
-            // convolutional networks.
-            Size::Number(length) if ["ViT", "DeiT", "Beit"].iter().any(|class| self.class().starts_with(class)) => {
-                Ok((Some(exact(length, length)?), None))
+        let size = match (size, class.number, self.max_size) {
+            (Size::Number(length), Number::Square, _) => Size::Exact { height: length, width: length },
+            (Size::Number(length), Number::Shorter, None) => Size::Shorter { shortest_edge: length },
+            (Size::Number(length), Number::Shorter, Some(most)) => {
+                Size::Within { shortest_edge: length, longest_edge: most }
             }
-            Size::Number(length) => Ok((Some(Resize::Shorter(side("size", length)?)), None)),
+            (size, ..) => size,
+        };
+        match (class.resizing, size) {
+            (Resizing::CropPct, Size::Shorter { shortest_edge }) => self.crop_pct(shortest_edge),
+            (Resizing::CropPct, _) => {
+                let found = self.size.as_ref().map_or_else(String::new, Value::to_string);
+                Err(FolderError::value("size", found, format!("{{shortest_edge}} for `{}`", class.name)))
+            }
+            (Resizing::Larger, Size::Shorter { shortest_edge }) => {
+                let larger = side("size", shortest_edge).map(|side| (256.0 / 224.0 * f64::from(side)) as u32)?;
+                Ok((Some(Resize::Shorter(side("size", larger.into())?)), None))
+            }
+            (_, Size::Exact { height, width } | Size::Pair([height, width])) => {
+                let (height, width) = (side("size", height)?, side("size", width)?);
+                Ok((Some(Resize::Exact { height, width }), None))
+            }
+            (_, Size::Shorter { shortest_edge }) => Ok((Some(Resize::Shorter(side("size", shortest_edge)?)), None)),
+            (_, Size::Within { shortest_edge, longest_edge }) => {
+                let (shorter, longer) = (side("size", shortest_edge)?, side("size", longest_edge)?);
+                Ok((Some(Resize::Within { shorter, longer }), None))
+            }
+            (_, Size::Number(_)) => unreachable!("a number has become one of the others"),
         }
     }
 
-    fn convnext(&self, length: u64) -> Result<(Option<Resize>, Option<Crop>), FolderError> {
+    fn crop_pct(&self, length: u64) -> Result<(Option<Resize>, Option<Crop>), FolderError> {
         let length = side("size", length)?;
         if length >= CONVNEXT_WARP_FROM {
             return Ok((Some(Resize::Exact { height: length, width: length }), None));
@@ -94,51 +184,62 @@ impl Preprocessor {
         Ok((Some(Resize::Shorter(larger)), Some(Crop::square(length))))
     }
 
-    fn crop(&self) -> Result<Option<Crop>, FolderError> {
-        let Some(crop_size) = &self.crop_size else {
-            return Ok(None);
-        };
-        if self.do_center_crop != Some(true) {
+    fn crop(&self, class: &Processor) -> Result<Option<Crop>, FolderError> {
+        if !self.do_center_crop.unwrap_or(class.crops) {
             return Ok(None);
         }
-        let (height, width) = match Size::read("crop_size", crop_size)? {
-            Size::Number(length) | Size::Shorter { shortest_edge: length } => (length, length),
-            Size::Exact { height, width } => (height, width),
+        let size = match (&self.crop_size, class.crop_size) {
+            (Some(size), _) => Size::read("crop_size", size)?,
+            (None, Some(length)) => Size::Number(length),
+            (None, None) => return Err(FolderError::Missing("crop_size")),
+        };
+        let (height, width) = match size {
+            Size::Number(length) => (length, length),
+            Size::Exact { height, width } | Size::Pair([height, width]) => (height, width),
+            Size::Shorter { .. } | Size::Within { .. } => {
+                let found = self.crop_size.as_ref().map_or_else(String::new, Value::to_string);
+                return Err(FolderError::value("crop_size", found, "a number or {height, width}"));
+            }
         };
         Ok(Some(Crop { height: side("crop_size", height)?, width: side("crop_size", width)? }))
     }
 
     /// Pillow's numbers.
-    fn interpolation(&self) -> Result<Interpolation, FolderError> {
-        match self.resample {
-            Some(0) => Ok(Interpolation::Nearest),
-            Some(1) => Ok(Interpolation::Lanczos),
-            None | Some(2) => Ok(Interpolation::Bilinear),
-            Some(3) => Ok(Interpolation::Bicubic),
-            Some(other) => {
-                Err(FolderError::value("resample", other, "0 (nearest), 1 (lanczos), 2 (bilinear) or 3 (bicubic)"))
-            }
+    fn interpolation(&self, class: &Processor) -> Result<Interpolation, FolderError> {
+        match self.resample.unwrap_or(class.resample) {
+            0 => Ok(Interpolation::Nearest),
+            1 => Ok(Interpolation::Lanczos),
+            2 => Ok(Interpolation::Bilinear),
+            3 => Ok(Interpolation::Bicubic),
+            4 => Ok(Interpolation::Box),
+            5 => Ok(Interpolation::Hamming),
+            other => Err(FolderError::value(
+                "resample",
+                other,
+                "0 (nearest), 1 (lanczos), 2 (bilinear), 3 (bicubic), 4 (box) or 5 (hamming)",
+            )),
         }
     }
 
-    /// Pixels are multiplied, shifted by one if so written, then normalised: one formula in all.
-    fn normalize(&self) -> Result<Normalize, FolderError> {
-        let factor = match (self.do_rescale.unwrap_or(true), self.rescale_factor) {
-            (false, _) => 1.0,
-            (true, factor) => factor.unwrap_or(1.0 / 255.0),
-        };
+    /// Pixels are multiplied, shifted by one if so written, then normalised, perhaps twice: one formula in all.
+    fn normalize(&self, class: &Processor) -> Result<Normalize, FolderError> {
+        let does_rescale = self.do_rescale.unwrap_or(true);
+        let factor = if does_rescale { self.rescale_factor.unwrap_or(1.0 / 255.0) } else { 1.0 };
         if !(factor.is_finite() && factor > 0.0) {
             return Err(FolderError::value("rescale_factor", factor, "a number above zero"));
         }
-        let shift = if self.rescale_offset.unwrap_or(false) { 1.0 } else { 0.0 };
-        let (mean, std) = if self.do_normalize.unwrap_or(true) {
-            (
-                per_channel("image_mean", self.image_mean.as_deref().unwrap_or(&[0.5; 3]))?,
-                per_channel("image_std", self.image_std.as_deref().unwrap_or(&[0.5; 3]))?,
-            )
+        let shift = if does_rescale && self.rescale_offset.unwrap_or(false) { 1.0 } else { 0.0 };
+        let written_std = per_channel("image_std", self.image_std.as_deref().unwrap_or(&class.std))?;
+        let (mean, mut std) = if self.do_normalize.unwrap_or(true) {
+            (per_channel("image_mean", self.image_mean.as_deref().unwrap_or(&class.mean))?, written_std)
         } else {
             ([0.0; 3], [1.0; 3])
         };
+        if self.include_top.unwrap_or(class.include_top) {
+            for (std, again) in std.iter_mut().zip(written_std) {
+                *std *= again;
+            }
+        }
         let in_units_of_255 = 255.0 * factor;
         let figures = MeanStd {
             mean: mean.map(|mean| (mean + shift) / in_units_of_255),
@@ -146,10 +247,6 @@ impl Preprocessor {
         };
         Normalize::named(figures).map_err(|error| FolderError::value("image_std", error, "usable figures"))
     }
-}
-
-fn exact(height: u64, width: u64) -> Result<Resize, FolderError> {
-    Ok(Resize::Exact { height: side("size", height)?, width: side("size", width)? })
 }
 
 #[cfg(test)]
@@ -163,7 +260,9 @@ mod tests {
         interpolation: Interpolation,
         normalize: Normalize,
     ) {
-        let pixels = Preprocess { resize: resize.into(), crop, interpolation };
+        let names_its_class = json.contains("ImageProcessor") || json.contains("FeatureExtractor");
+        let rounding = if names_its_class { Rounding::Transformers } else { Rounding::Torchvision };
+        let pixels = Preprocess { resize: resize.into(), crop, letterbox: None, interpolation, rounding };
         let expected = Preset { pixels, normalize };
         assert_eq!(parse_preprocessor(json).map_err(|error| error.to_string()), Ok(expected), "{json}");
     }
@@ -209,17 +308,18 @@ mod tests {
         // A shorter side and a crop of their own.
         check(
             r#"{"image_processor_type": "BitImageProcessor", "size": {"shortest_edge": 256}, "do_center_crop": true,
-                "crop_size": {"height": 224, "width": 200}, "resample": 3}"#,
+                "crop_size": {"height": 224, "width": 200}, "resample": 4, "image_mean": [0.5, 0.5, 0.5],
+                "image_std": [0.5, 0.5, 0.5]}"#,
             Resize::Shorter(256),
             Some(Crop { height: 224, width: 200 }),
-            Interpolation::Bicubic,
+            Interpolation::Box,
             Normalize::Half,
         );
         check(
-            r#"{"image_processor_type": "CLIPImageProcessor", "size": 256, "do_center_crop": false, "crop_size": 224}"#,
+            r#"{"image_processor_type": "SiglipImageProcessor", "size": 256, "do_center_crop": false, "crop_size": 224}"#,
             Resize::Shorter(256),
             None,
-            Interpolation::Bilinear,
+            Interpolation::Bicubic,
             Normalize::Half,
         );
         check(
@@ -254,13 +354,40 @@ mod tests {
         for (json, expected) in [
             (r#"{"size": 0}"#, "`size` is 0, wanted 1 to 16384"),
             (r#"{"size": {"shortest_edge": 99999999999}}"#, "`size` is 99999999999, wanted 1 to 16384"),
-            (r#"{"resample": 4}"#, "`resample` is 4, wanted 0 (nearest), 1 (lanczos), 2 (bilinear) or 3 (bicubic)"),
+            (
+                r#"{"resample": 6}"#,
+                "`resample` is 6, wanted 0 (nearest), 1 (lanczos), 2 (bilinear), 3 (bicubic), 4 (box) or 5 (hamming)",
+            ),
             (r#"{"image_mean": [0.5]}"#, "`image_mean` is [0.5], wanted one number for each of three colours"),
             (r#"{"rescale_factor": 0}"#, "`rescale_factor` is 0, wanted a number above zero"),
-            (r#"{"size": 224, "crop_pct": 0}"#, "`crop_pct` is 0, wanted 0.1 to 1"),
+            (
+                r#"{"image_processor_type": "ConvNextImageProcessor", "size": 224, "crop_pct": 0}"#,
+                "`crop_pct` is 0, wanted 0.1 to 1",
+            ),
+            (
+                r#"{"image_processor_type": "ConvNextImageProcessor", "size": {"height": 9, "width": 9}}"#,
+                "`size` is {\"height\":9,\"width\":9}, wanted {shortest_edge} for `ConvNext`",
+            ),
+            (
+                r#"{"image_processor_type": "ConvNextImageProcessor", "size": 224, "do_center_crop": true, "crop_size": 9}"#,
+                "`do_center_crop` is true, wanted false: `ConvNext` has cut already",
+            ),
+            (r#"{"do_center_crop": true}"#, "`crop_size` is missing"),
+            (
+                r#"{"do_center_crop": true, "crop_size": {"shortest_edge": 9}}"#,
+                "`crop_size` is {\"shortest_edge\":9}, wanted a number or {height, width}",
+            ),
+            (r#"{"do_pad": true}"#, "`do_pad` is true, wanted false: nothing here does that"),
+            (r#"{"do_thumbnail": true}"#, "`do_thumbnail` is true, wanted false: nothing here does that"),
+            (r#"{"do_flip_channel_order": 1}"#, "`do_flip_channel_order` is 1, wanted false: nothing here does that"),
+            (
+                r#"{"image_processor_type": "DonutImageProcessor"}"#,
+                "`image_processor_type` is `DonutImageProcessor`, wanted that of one of ViT, DeiT, Beit, Pvt, Blip, Siglip, \
+                 EfficientNet, CLIP, ChineseCLIP, Bit, ConvNext, Levit, MobileNetV1, MobileNetV2",
+            ),
             (
                 r#"{"size": {"longest_edge": 9}}"#,
-                "`size` is {\"longest_edge\":9}, wanted a number, {height, width} or {shortest_edge}",
+                "`size` is {\"longest_edge\":9}, wanted a number, {height, width}, {shortest_edge} or {shortest_edge, longest_edge}",
             ),
         ] {
             let found = parse_preprocessor(json).map_err(|error| error.to_string());
