@@ -20,6 +20,10 @@ use engine::node::Registry;
 pub fn registry() -> Registry {
     let registry = Registry::new()
         .with::<source::files::Files>()
+        .with::<source::webdataset::Webdataset>()
+        .with::<source::parquet::Parquet>()
+        .with::<source::jsonl::Jsonl>()
+        .with::<source::csv::Csv>()
         .with::<source::synthetic::Synthetic>()
         .with::<decode::image::Image>()
         .with::<batch::Pack>()

@@ -29,6 +29,10 @@ pub enum Content {
     Dangling,
     /// A folder with the name of a picture.
     Folder,
+    /// A tar with so many pictures, the first of which has this number.
+    Shard(u32, u32),
+    /// A table with so many lines.
+    Lines(u32),
 }
 
 impl InputFile {
@@ -49,6 +53,22 @@ impl InputFile {
         (0..n_files as u32).map(file).collect()
     }
 
+    /// Draws tars or tables with `n_rows` rows in all, and gives the uris of these.
+    pub fn draw_holding(dice: &mut Dice, folder: &str, n_rows: u64, ending: &str) -> (Vec<InputFile>, Vec<String>) {
+        let (mut files, mut uris) = (Vec::new(), Vec::new());
+        let mut first = 0;
+        while first < n_rows as u32 {
+            let n_held = (dice.between(0, 90) as u32).min(n_rows as u32 - first);
+            let path = format!("{folder}/{:03}.{ending}", files.len());
+            let content = if ending == "tar" { Content::Shard(first, n_held) } else { Content::Lines(n_held) };
+            let name = |row: u32| if ending == "tar" { format!("{:04}", first + row) } else { (row + 1).to_string() };
+            uris.extend((0..n_held).map(|row| format!("{path}#{}", name(row))));
+            files.push(InputFile { path, content });
+            first += n_held;
+        }
+        (files, uris)
+    }
+
     /// Makes the file.
     pub fn write(&self, base: &Path) {
         let path = base.join(&self.path);
@@ -63,6 +83,16 @@ impl InputFile {
             Content::Empty => fs::write(path, "").expect("a file"),
             Content::Dangling => symlink("nowhere", path).expect("a link"),
             Content::Folder => fs::create_dir(path).expect("a folder"),
+            Content::Shard(first, n_pictures) => {
+                let pictures: Vec<_> =
+                    (first..first + n_pictures).map(|number| (format!("{number:04}.png"), png(number))).collect();
+                let members = pictures.iter().map(|(name, picture)| (name.as_str(), picture.as_slice()));
+                fs::write(path, nodes::testing::tar_of(members)).expect("a file");
+            }
+            Content::Lines(n_lines) => {
+                let lines: String = (0..n_lines).map(|number| format!("{{\"number\": {number}}}\n")).collect();
+                fs::write(path, lines).expect("a file");
+            }
         }
     }
 }

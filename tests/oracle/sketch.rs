@@ -40,6 +40,8 @@ enum From {
     Rows,
     Slow,
     Boxes,
+    Tars,
+    Tables,
 }
 
 impl Sketch<'_> {
@@ -131,8 +133,17 @@ impl Sketch<'_> {
 
     /// A source, and what may be done to its rows one by one.
     fn trunk(&mut self) -> Stream {
-        let from =
-            self.dice.pick(&[From::Files, From::Files, From::Images, From::Rows, From::Slow, From::Boxes, From::Boxes]);
+        let from = self.dice.pick(&[
+            From::Files,
+            From::Files,
+            From::Images,
+            From::Rows,
+            From::Slow,
+            From::Boxes,
+            From::Boxes,
+            From::Tars,
+            From::Tables,
+        ]);
         let mut stream = self.source(from);
         stream = self.delay(&stream);
         if self.dice.chance(70) {
@@ -148,6 +159,8 @@ impl Sketch<'_> {
             From::Files => ("source.files", format!("{{path: \"{folder}/**/*.png\"}}")),
             From::Images => ("source.synthetic", format!("{{images: {{count: {count}, size: [16, 12]}}}}")),
             From::Rows => ("source.synthetic", format!("{{rows: {{count: {count}}}}}")),
+            From::Tars => ("source.webdataset", format!("{{path: \"{folder}/*.tar\", parallel: 2}}")),
+            From::Tables => ("source.jsonl", format!("{{path: \"{folder}/*.jsonl\", carry: [number]}}")),
             From::Boxes => ("", String::new()),
             From::Slow => {
                 let micros = self.dice.between(0, 1) * SLOW / count;
@@ -168,6 +181,11 @@ impl Sketch<'_> {
             let uris = files.iter().map(|file| file.path.clone()).collect();
             self.files.extend(files);
             uris
+        } else if let From::Tars | From::Tables = from {
+            let ending = if let From::Tars = from { "tar" } else { "jsonl" };
+            let (files, uris) = InputFile::draw_holding(self.dice, &folder, count, ending);
+            self.files.extend(files);
+            uris
         } else if let From::Boxes = from {
             nodes::testing::box_uris(boxes, most)
         } else {
@@ -176,8 +194,8 @@ impl Sketch<'_> {
         let source = Stream { node: String::new(), column: "x".into(), inputs, n_copies: 1, path: BTreeSet::new() };
         let source = self.reading(&source, "", kind, &with);
         match from {
-            From::Files | From::Images => self.after(&source, "decode.image", "{resize: [4, 3], as: x}"),
-            From::Rows | From::Slow | From::Boxes => {
+            From::Files | From::Images | From::Tars => self.after(&source, "decode.image", "{resize: [4, 3], as: x}"),
+            From::Rows | From::Slow | From::Boxes | From::Tables => {
                 self.after(&source, "transform.test_tensor", "{shape: [5], as: x}")
             }
         }
@@ -218,7 +236,10 @@ impl Sketch<'_> {
         let (kind, ending, more, form) = match self.dice.between(0, 9) {
             0..=3 => ("sink.jsonl", "jsonl", String::new(), Form::Jsonl),
             4..=5 => ("sink.csv", "csv", String::new(), Form::Csv),
-            6..=7 => ("sink.npy", "npy", format!(", column: {}", stream.column), Form::Npy),
+            // Beside an array there are ids, which are uris only where a source has no others.
+            6..=7 if !stream.inputs.iter().any(|uri| uri.contains(".tar#")) => {
+                ("sink.npy", "npy", format!(", column: {}", stream.column), Form::Npy)
+            }
             _ => {
                 let micros = self.dice.between(0, SLOW / stream.inputs.len() as u64);
                 ("sink.test_slow", "jsonl", format!(", micros: {micros}"), Form::Jsonl)

@@ -5,6 +5,7 @@
 
 mod again;
 mod changes;
+mod containers;
 mod disk;
 mod files;
 mod kills;

@@ -1,10 +1,11 @@
 //! `source.files`: files by glob.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
+use engine::data::{ColumnType, Role};
 use engine::node::{
-    BuildCx, Cancel, Counting, Fault, Item, List, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage,
+    BuildCx, Cancel, Count, Counting, Fault, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage,
     normalised,
 };
 use schemars::JsonSchema;
@@ -12,8 +13,11 @@ use serde::Deserialize;
 
 use super::columns::bytes_source;
 use super::files_fetch::ReadFile;
-use super::files_glob::Glob;
-use super::files_walk::Walk;
+use super::files_list::{Exclude, FilesList};
+use super::listing::{Braces, Listed, Locators, Patterns, spec_error};
+use super::manifest::Manifest;
+use super::paths::OneOrMany;
+use crate::store::{Location, StoreOptions, Stores, redacted};
 use engine::config::Size;
 
 /// The default of `max_file_bytes`.
@@ -37,7 +41,8 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 ///
 /// # Output
 /// `uri`, the file's path relative to the pipeline file as one would write it (absolute if the pattern is); in names that
-/// are not UTF-8 the other bytes and `%` are percent-encoded. `id`, the same. `bytes`, the content.
+/// are not UTF-8 the other bytes and `%` are percent-encoded; of a URL what is not secret: no user info, no query string.
+/// `id`, the same. `bytes`, the content. `label`, with `label_from`.
 ///
 /// # Example
 /// ```yaml
@@ -49,156 +54,116 @@ pub struct Files {
     /// A glob or a list of globs, relative to the pipeline file. `**` between slashes is any number of folders, `*` any
     /// part of a name, `?` one character, `[a-z]` one of several, `{jpg,png}` one of several words; `\` before one of
     /// these takes away its meaning.
-    path: OneOrMany,
+    ///
+    /// URLs (`s3://`, `gs://`, `az://`, `http://`, `https://`) are taken too. `s3://bucket/photos/**/*.jpg` lists a bucket
+    /// page by page, and work starts with the first page. Without a wildcard it is one object, or a list in braces
+    /// (`{000..099}`); these, and files on web servers, are read without being listed.
+    path: Option<OneOrMany>,
+    /// A file with one path or URL a line, beside `path` or instead of it: its files come behind those of `path`. Relative
+    /// paths in it start from the pipeline file's folder. Blank lines are passed over, and nothing else is special. It may be
+    /// a URL, and be packed by gzip or zstd.
+    manifest: Option<String>,
+    /// A glob or a list of globs of files that are left out, by the rules of `path`: `photos/thumbs/**`, `**/*-small.jpg`.
+    /// For objects it is matched against what comes after the bucket, for web servers after the host.
+    exclude: Option<OneOrMany>,
+    /// `parent` adds the column `label`: the name of the folder that the file is in.
+    label_from: Option<LabelFrom>,
     /// The most bytes of a file; a larger one is a reject `too_large`. Default 1GiB.
     max_file_bytes: Option<Size>,
+    /// How objects in stores and files on web servers are reached.
+    #[serde(default)]
+    store: StoreOptions,
 }
 
-/// One glob, or several.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(untagged)]
-enum OneOrMany {
-    /// One glob.
-    One(String),
-    /// Several, in order.
-    Many(#[schemars(length(min = 1))] Vec<String>),
+/// Where labels come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum LabelFrom {
+    /// The name of the folder that a file is in.
+    Parent,
 }
 
 impl Files {
-    fn globs(&self) -> Result<Arc<[Glob]>, SpecError> {
-        match &self.path {
-            OneOrMany::One(glob) => Ok([Glob::parse(glob).map_err(|error| error.at(&["path"]))?].into()),
-            OneOrMany::Many(globs) if globs.is_empty() => {
-                Err(SpecError::new("the list of globs is empty").at(&["path"]))
-            }
-            OneOrMany::Many(globs) => globs
-                .iter()
-                .enumerate()
-                .map(|(glob_idx, glob)| Glob::parse(glob).map_err(|error| error.at(&["path", &glob_idx.to_string()])))
-                .collect(),
-        }
+    fn patterns(&self, base: &Path) -> Result<Option<Patterns>, SpecError> {
+        self.path.as_ref().map(|path| Patterns::parse("path", path, base, Braces::Glob)).transpose()
+    }
+
+    fn manifest(&self, base: &Path) -> Result<Option<Location>, SpecError> {
+        let location = self.manifest.as_ref().map(|manifest| Location::parse(manifest, base)).transpose();
+        location.map_err(|error| spec_error(error).at(&["manifest"]))
+    }
+
+    /// Lists what the options say.
+    fn list(&self, base: &Path, stores: &Stores, cancel: &Cancel, is_resumed: bool) -> Result<FilesList, SpecError> {
+        let listed = self.patterns(base)?;
+        let listed = listed.map(|patterns| Listed::new(patterns, stores.clone(), cancel.clone(), is_resumed));
+        let manifest = self.manifest(base)?.map(|location| Manifest::new(stores.clone(), location, base));
+        Ok(FilesList::new(listed, manifest, Exclude::parse(self.exclude.as_ref(), base)?))
     }
 }
 
 impl NodeKind for Files {
     const NAME: &'static str = "source.files";
     const EXAMPLE: &'static str = r#"photos: {kind: source.files, with: {path: "photos/**/*.jpg"}}"#;
+    const INCIDENTAL: &'static [&'static str] = &["store"];
 
-    fn spec(&self, _cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
-        let globs = self.globs()?;
-        let detail: Vec<_> = globs.iter().map(|glob| glob.text.as_str()).collect();
-        Ok(bytes_source(detail.join(", ")))
+    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
+        let patterns = self.patterns(cx.base)?;
+        let manifest = self.manifest(cx.base)?;
+        Exclude::parse(self.exclude.as_ref(), cx.base)?;
+        self.store.check().map_err(|error| spec_error(error).at(&["store", "endpoint"]))?;
+        let shown = manifest.as_ref().map(|_| redacted(self.manifest.as_deref().unwrap_or_default()));
+        let detail: Vec<_> = patterns.iter().map(Patterns::detail).chain(shown).collect();
+        if detail.is_empty() {
+            return Err(SpecError::new("either `path` or `manifest` is needed")
+                .at(&[])
+                .label("write `path: \"photos/**/*.jpg\"`, or `manifest: photos.txt` with one path a line"));
+        }
+        let spec = bytes_source(detail.join(", "));
+        match self.label_from {
+            Some(LabelFrom::Parent) => spec.with_new("label", ColumnType::Text, Role::Result),
+            None => Ok(spec),
+        }
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
-        let globs = self.globs().map_err(|error| Fault::permanent(error.to_string()))?;
-        for glob in globs.iter() {
-            let mut walk = Walk::new(cx.base, [glob.clone()].into(), cx.cancel.clone());
-            if !cx.is_resumed && walk.next_item().is_none() && !cx.cancel.is_draining() {
-                return Err(no_match(glob, cx.base, &cx.cancel));
+        let bad = |error: SpecError| Fault::permanent(error.to_string());
+        let (patterns, manifest) = (self.patterns(cx.base).map_err(bad)?, self.manifest(cx.base).map_err(bad)?);
+        let stores = Stores::new(self.store.clone());
+        if !cx.is_resumed {
+            if let Some(patterns) = &patterns {
+                patterns.check(&cx.cancel)?;
+            }
+            if let Some(manifest) = &manifest {
+                stores.stat(manifest).map_err(|error| Fault::from(error).help("it is the `manifest`"))?;
             }
         }
-        let list = Listing { base: cx.base.to_owned(), globs: globs.clone(), cancel: cx.cancel.clone(), walk: None };
-        let base = cx.base.to_owned();
-        let max_bytes = self.max_file_bytes.map_or(MAX_FILE_BYTES, Size::bytes);
+        let list = self.list(cx.base, &stores, &cx.cancel, cx.is_resumed).map_err(bad)?;
+        // What costs requests is not listed twice.
+        let is_local =
+            !patterns.as_ref().is_some_and(Patterns::has_buckets) && manifest.as_ref().is_none_or(Location::is_local);
+        let no_secrets =
+            || Locators { base: cx.base.to_owned(), secrets: [].into(), manifest: None, stores: stores.clone() };
+        let locators = patterns.as_ref().map_or_else(no_secrets, |patterns| patterns.locators(&stores));
+        let read = ReadFile {
+            locators: Locators { manifest, ..locators },
+            max_bytes: self.max_file_bytes.map_or(MAX_FILE_BYTES, Size::bytes),
+            label: self.label_from,
+        };
+        // Counted by a walk of its own, which ends when counting is to.
+        let (base, cancel) = (cx.base.to_owned(), cx.cancel.clone());
+        let counted = if is_local { Some(self.list(&base, &stores, &cancel, true).map_err(bad)?) } else { None };
         Ok(Stage::Source(SourceStage {
             list: Box::new(list),
-            reading: Reading::Rows(Arc::new(ReadFile { base: base.clone(), max_bytes })),
-            count: Some(Box::new(move |counting| count(&base, globs, counting))),
+            reading: Reading::Rows(Arc::new(read)),
+            count: counted.map(|counted| Box::new(move |counting: &Counting| counted.count(counting)) as Count),
         }))
     }
 
     fn reads(&self, base: &Path, path: &Path) -> bool {
-        let Ok(globs) = self.globs() else { return false };
-        let path = normalised(path);
-        globs.iter().any(|glob| {
-            let root = normalised(&base.join(&glob.prefix));
-            glob.accepts(glob.places_of(&root, &path))
-        })
-    }
-}
-
-struct Listing {
-    base: PathBuf,
-    globs: Arc<[Glob]>,
-    cancel: Cancel,
-    walk: Option<Walk>,
-}
-
-impl Listing {
-    fn walk(&mut self) -> &mut Walk {
-        self.walk.get_or_insert_with(|| Walk::new(&self.base, self.globs.clone(), self.cancel.clone()))
-    }
-}
-
-impl List for Listing {
-    fn next_items(&mut self, max: usize, items: &mut Vec<Item>) -> Result<(), Fault> {
-        let walk = self.walk();
-        for _ in 0..max {
-            match walk.next_item() {
-                Some(item) => items.push(item),
-                None => break,
-            }
-        }
-        Ok(())
-    }
-
-    fn seek(&mut self, index: u64) -> Result<(), Fault> {
-        self.walk = None;
-        let walk = self.walk();
-        for _ in 0..index {
-            if walk.next_item().is_none() {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Walks without keeping anything.
-fn count(base: &Path, globs: Arc<[Glob]>, counting: &Counting) -> Option<u64> {
-    let mut walk = Walk::new(base, globs, counting.cancel.clone());
-    let mut n_items = 0;
-    while walk.next_item().is_some() {
-        n_items += 1;
-        counting.came_to(n_items);
-    }
-    (!counting.cancel.is_draining()).then_some(n_items)
-}
-
-/// The files that are looked at for a hint.
-const MAX_HINT_FILES: usize = 10_000;
-
-/// Says that a glob matches nothing, where was looked, and what is there instead.
-fn no_match(glob: &Glob, base: &Path, cancel: &Cancel) -> Fault {
-    let looked_in = base.join(&glob.prefix);
-    let looked_in = normalised(&std::path::absolute(&looked_in).unwrap_or(looked_in));
-    let fault = Fault::permanent(format!("`{}` matches no file (looked in `{}`)", glob.text, looked_in.display()));
-    if !looked_in.is_dir() {
-        let existing = looked_in.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/"));
-        return fault.help(format!(
-            "that folder does not exist; the nearest one that does is `{}`; paths are relative to the pipeline file",
-            existing.display()
-        ));
-    }
-    if base.join(&glob.text).is_dir() {
-        let folder = glob.text.trim_end_matches('/');
-        return fault.help(format!("`{folder}` is a folder; for all files in it write `{folder}/**`"));
-    }
-    let mut walk = Walk::new(base, [glob.with_any_name()].into(), cancel.clone());
-    let mut by_extension: indexmap::IndexMap<String, usize> = indexmap::IndexMap::new();
-    for _ in 0..MAX_HINT_FILES {
-        let Some(item) = walk.next_item() else { break };
-        let extension = Path::new(&item.uri).extension().and_then(|extension| extension.to_str());
-        *by_extension.entry(extension.unwrap_or_default().to_owned()).or_default() += 1;
-    }
-    let files = |n_files: usize| if n_files == 1 { "is 1".to_owned() } else { format!("are {n_files}") };
-    match by_extension.iter().max_by_key(|(_, n_files)| **n_files) {
-        Some((extension, &n_files)) if extension.is_empty() => {
-            fault.help(format!("there {} files without an extension there", files(n_files)))
-        }
-        Some((extension, &n_files)) => fault.help(format!("there {} `*.{extension}` there", files(n_files))),
-        None => fault.help("there are no files at all in the folders that it reaches"),
+        let is_listed = self.patterns(base).is_ok_and(|patterns| patterns.is_some_and(|patterns| patterns.reads(path)));
+        let manifest = self.manifest(base).ok().flatten();
+        is_listed || manifest.is_some_and(|manifest| manifest.local_path() == Some(&*normalised(path)))
     }
 }
 

@@ -3,36 +3,51 @@
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use bytes::Bytes;
 use engine::data::{Reject, RowMut, code};
 use engine::node::{Fetch, Item, Stamp};
 
 use super::columns::BYTES;
+use super::files::LabelFrom;
+use super::files_walk::join_uri;
+use super::listing::Locators;
+use crate::store::Location;
 
 /// Reads whole files of up to a number of bytes.
 pub(super) struct ReadFile {
-    /// The folder that locators start from.
-    pub(super) base: PathBuf,
+    pub(super) locators: Locators,
     pub(super) max_bytes: u64,
+    /// Where the column `label` comes from, if there is one.
+    pub(super) label: Option<LabelFrom>,
 }
 
 impl Fetch for ReadFile {
     fn fetch(&self, _index: u64, item: &Item, out: &mut RowMut<'_>) -> Result<Stamp, Reject> {
-        let (bytes, stamp) = self.read(item)?;
+        let location = self.locators.location(item)?;
+        let (bytes, stamp) = if location.is_local() {
+            self.read(item)?
+        } else {
+            let (bytes, meta) = self.locators.stores.read(&location, self.max_bytes)?;
+            (bytes, meta.stamp())
+        };
         out.bytes(BYTES, bytes);
+        match self.label {
+            Some(LabelFrom::Parent) => out.text(BYTES + 1, &parent(&location)),
+            None => {}
+        }
         Ok(stamp)
     }
 
     fn stamp(&self, item: &Item) -> Stamp {
-        fs::metadata(self.base.join(&item.locator)).map_or(Stamp::NONE, |metadata| stamp(&metadata))
+        self.locators.stamp(item)
     }
 }
 
 impl ReadFile {
     fn read(&self, item: &Item) -> Result<(Bytes, Stamp), Reject> {
-        let path = &self.base.join(&item.locator);
+        let path = &self.locators.base.join(&item.locator);
         let failed = |error: io::Error| reject(&item.uri, path, &error);
         // Looked at before it is opened: opening a pipe would wait for a writer.
         let metadata = fs::metadata(path).map_err(failed)?;
@@ -58,6 +73,17 @@ impl ReadFile {
             return Err(too_large(bytes.len() as u64));
         }
         Ok((bytes.into(), stamp(&metadata)))
+    }
+}
+
+/// The name of the folder that a file is in; empty where there is none.
+fn parent(location: &Location) -> String {
+    match location.local_path() {
+        Some(path) => {
+            let folder = path.parent().and_then(Path::file_name);
+            folder.map_or_else(String::new, |name| join_uri("", name))
+        }
+        None => location.key().rsplit('/').nth(1).unwrap_or_default().to_owned(),
     }
 }
 

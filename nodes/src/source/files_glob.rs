@@ -80,6 +80,12 @@ impl Glob {
         Ok(Glob { text: text.to_owned(), prefix, parts, has_extension: has_extension(last) })
     }
 
+    /// The same glob, which was written as `text`.
+    pub(super) fn written_as(mut self, text: &str) -> Glob {
+        self.text = text.to_owned();
+        self
+    }
+
     /// The same glob with any name in its last part.
     pub(super) fn with_any_name(&self) -> Glob {
         let mut glob = self.clone();

@@ -23,6 +23,8 @@ pub(super) struct Walk {
     /// The globs' prefixes as normalised paths.
     roots: Vec<PathBuf>,
     n_begun: usize,
+    /// The number of the last glob that is walked, and one more.
+    end: usize,
     /// The folders from the prefix down to where the walk is.
     folders: Vec<Folder>,
     cancel: Cancel,
@@ -52,7 +54,12 @@ impl Walk {
     /// A walk from `base`, the pipeline file's folder. It ends early when the run drains.
     pub(super) fn new(base: &Path, globs: Arc<[Glob]>, cancel: Cancel) -> Self {
         let roots = globs.iter().map(|glob| normalised(&base.join(&glob.prefix))).collect();
-        Walk { base: base.to_owned(), globs, roots, n_begun: 0, folders: Vec::new(), cancel }
+        Walk { base: base.to_owned(), end: globs.len(), globs, roots, n_begun: 0, folders: Vec::new(), cancel }
+    }
+
+    /// A walk over what glob `number` matches and none before it does.
+    pub(super) fn of_glob(base: &Path, globs: Arc<[Glob]>, number: usize, cancel: Cancel) -> Self {
+        Walk { n_begun: number, end: number + 1, ..Walk::new(base, globs, cancel) }
     }
 
     /// The next path that matches. A folder that cannot be read is one, so that it becomes a reject.
@@ -86,7 +93,7 @@ impl Walk {
 
     /// Enters the next glob's prefix: `None` if there is no further glob, an item if the prefix cannot be read.
     fn begin_glob(&mut self) -> Option<Option<Item>> {
-        let glob = self.globs.get(self.n_begun)?;
+        let glob = self.globs[..self.end].get(self.n_begun)?;
         let (prefix, start) = (glob.prefix.clone(), glob.start());
         self.n_begun += 1;
         let mut root = self.base.join(&prefix);
@@ -205,7 +212,7 @@ fn form_of(path: &Path) -> Form {
 }
 
 /// `name` below `folder`. Where a name is not UTF-8, the bytes that are not are percent-encoded, and its `%`.
-fn join_uri(folder: &str, name: &OsStr) -> String {
+pub(super) fn join_uri(folder: &str, name: &OsStr) -> String {
     let mut uri = String::with_capacity(folder.len() + 1 + name.len());
     uri.push_str(folder);
     if !folder.is_empty() && !folder.ends_with('/') {

@@ -2,6 +2,7 @@
 //!
 //! What they do depends only on their options and on a row's index, so a test can tell beforehand what must come out.
 
+mod archives;
 mod boxes;
 mod conformance;
 mod decode;
@@ -22,6 +23,7 @@ mod wait;
 
 use engine::node::Registry;
 
+pub use archives::{parquet_of, tar_of};
 pub use boxes::{box_uris, rows_in_box};
 pub use rows::{chosen, hash};
 

@@ -1,0 +1,77 @@
+//! Runs that were killed in the middle of a file that holds many rows.
+
+use std::fs;
+
+use nodes::testing::{parquet_of, tar_of};
+use rustix::process::Signal;
+
+use crate::program::{Folder, wait_for};
+use crate::scene::{RUN, committed, figure, nothing_unfinished, pipeline, rows_out, same};
+
+const ROWS: u64 = 600;
+
+/// Kills a run over files that `prepare` makes when some of its rows are committed, and goes on with it.
+fn killed_in_the_middle(source: &str, prepare: impl Fn(&Folder)) {
+    let delayed = |micros: u64| {
+        let nodes = format!(
+            "  rows: {{kind: {source}}}\n  slow: {{kind: transform.test_delay, with: {{micros: {micros}, seed: 1}}}}\n  \
+             out: {{kind: sink.jsonl, with: {{path: out.jsonl}}}}\n"
+        );
+        let folder = pipeline(&nodes);
+        prepare(&folder);
+        folder
+    };
+    let expected = delayed(0);
+    let done = expected.run(&RUN);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(fs::read_to_string(expected.path("out.jsonl")).expect("rows").lines().count() as u64, ROWS);
+    let folder = delayed(20_000);
+    let run = folder.start(&RUN);
+    // The first file has 400 rows.
+    wait_for("rows to be committed", || (committed_or_none(&folder) >= 30).then_some(()));
+    run.signal(Signal::KILL);
+    run.killed();
+    let at = committed(&folder);
+    assert!((30..ROWS).contains(&at), "{at}");
+    let done = folder.run(&RUN);
+    assert_eq!(done.code, 0, "{done:?}");
+    assert_eq!(figure(&folder, "resumed_at"), at);
+    assert_eq!(rows_out(&folder, "rows"), ROWS - at, "only the rest is read");
+    same(&expected, &folder, &["out.jsonl"]);
+    nothing_unfinished(&folder);
+}
+
+/// The journal is there only when the run has begun.
+fn committed_or_none(folder: &Folder) -> u64 {
+    if folder.path(".flowgpu/p/journal").exists() { committed(folder) } else { 0 }
+}
+
+#[test]
+fn a_run_goes_on_in_the_middle_of_a_tar() {
+    killed_in_the_middle("source.webdataset, with: {path: \"s-{0..1}.tar\", carry: {label: cls}}", |folder| {
+        for (shard, n_rows) in [400u32, 200].into_iter().enumerate() {
+            let names: Vec<_> = (0..n_rows).map(|row| (format!("{row:04}.jpg"), format!("{row:04}.cls"))).collect();
+            let bodies: Vec<_> = (0..n_rows).map(|row| (vec![shard as u8; 3000], row.to_string())).collect();
+            let members = names.iter().zip(&bodies).flat_map(|((image, label), (pixels, number))| {
+                [(image.as_str(), pixels.as_slice()), (label.as_str(), number.as_bytes())]
+            });
+            fs::write(folder.path(&format!("s-{shard}.tar")), tar_of(members)).expect("a file");
+        }
+    });
+}
+
+#[test]
+fn a_run_goes_on_in_the_middle_of_a_row_group() {
+    killed_in_the_middle("source.parquet, with: {path: x.parquet}", |folder| {
+        let images: Vec<_> = (0..ROWS).map(|row| vec![row as u8; 3000]).collect();
+        fs::write(folder.path("x.parquet"), parquet_of(&images, 400)).expect("a file");
+    });
+}
+
+#[test]
+fn a_run_goes_on_in_the_middle_of_a_table() {
+    killed_in_the_middle("source.jsonl, with: {path: t.jsonl, types: {n: int}}", |folder| {
+        let lines: Vec<_> = (0..ROWS).map(|row| format!("{{\"n\": {row}}}\n")).collect();
+        folder.write("t.jsonl", &lines.concat());
+    });
+}
