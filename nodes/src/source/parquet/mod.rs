@@ -134,7 +134,7 @@ impl Parquet {
                 let names = schema.fields().iter().map(|field| field.name().clone());
                 let is_other = |name: &String| {
                     let is_struct = ImageForm::of(image.data_type()) != Some(ImageForm::Reference);
-                    !OWN.contains(&name.as_str()) && !(is_struct && name == self.image())
+                    !OWN.contains(&name.as_str()) && (!is_struct || name != self.image())
                 };
                 (names.filter(is_other).collect(), false)
             }

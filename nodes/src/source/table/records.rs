@@ -154,13 +154,12 @@ impl Records {
     }
 }
 
+/// An object, or why there is none, with its line.
+type Numbered = (u64, Result<Map<String, Value>, Reject>);
+
 impl Lines {
     /// The next line that is not blank, and the object that it is.
-    fn next_object(
-        &mut self,
-        uri: &str,
-        need: Need,
-    ) -> Result<Option<(u64, Result<Map<String, Value>, Reject>)>, Reject> {
+    fn next_object(&mut self, uri: &str, need: Need) -> Result<Option<Numbered>, Reject> {
         let Lines::Jsonl { stream, line: number, max_bytes } = self else { return Ok(None) };
         let mut line = Vec::new();
         loop {

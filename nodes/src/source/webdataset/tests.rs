@@ -296,7 +296,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 fn packed_tars_are_the_same_and_end_early_the_same() {
     let members: Vec<_> = (0..400u32)
         .map(|n| {
-            let noise: Vec<u8> = (0..3000u32).map(|at| (at * at * (n + 1) >> 7) as u8).collect();
+            let noise: Vec<u8> = (0..3000u32).map(|at| ((at * at * (n + 1)) >> 7) as u8).collect();
             member(&format!("{n}.jpg"), &noise)
         })
         .collect();
