@@ -294,7 +294,10 @@ mod tests {
     }
 
     /// The names, rows of each row group, and values of a file.
-    fn read(path: &Path) -> (Vec<i64>, Vec<(String, usize, Vec<f32>)>) {
+    /// A row: its uri, how many labels it has, its vector.
+    type Row = (String, usize, Vec<f32>);
+
+    fn read(path: &Path) -> (Vec<i64>, Vec<Row>) {
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
         let groups = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
         let mut rows = Vec::new();
