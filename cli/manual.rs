@@ -25,7 +25,7 @@ struct OptionManual {
     name: String,
     /// What may be written.
     ty: String,
-    /// The default as JSON; `None` where there is none.
+    /// The default; `None` where there is none, or where it is an object, whose keys say what theirs are.
     default: Option<String>,
     required: bool,
     doc: String,
@@ -75,13 +75,16 @@ impl OptionManual {
         OptionManual {
             name: name.to_owned(),
             ty: ty(option, root, 0),
-            default: option.get("default").filter(|default| !default.is_null()).map(word),
+            default: option.get("default").filter(|default| !default.is_null() && !default.is_object()).map(word),
             required,
             doc: option["description"].as_str().unwrap_or_default().to_owned(),
             choices,
         }
     }
 }
+
+/// Keys of an object whose types are shown.
+const MOST_TYPED_KEYS: usize = 4;
 
 /// Schemas refer to each other; a circle is not followed.
 const DEEPEST: usize = 6;
@@ -164,14 +167,16 @@ fn list_ty(schema: &Json, root: &Json, depth: usize) -> String {
 
 fn object_ty(schema: &Json, root: &Json, depth: usize) -> String {
     let required: Vec<_> = schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
-    let keys: Vec<_> = schema["properties"]
-        .as_object()
+    let properties = schema["properties"].as_object();
+    // Of many keys the names are enough for a line.
+    let is_long = properties.is_some_and(|properties| properties.len() > MOST_TYPED_KEYS);
+    let keys: Vec<_> = properties
         .into_iter()
         .flatten()
         .map(|(name, value)| {
             let mark = if required.contains(&name.as_str()) { "" } else { "?" };
             match depth {
-                0 | 1 => format!("{name}{mark}: {}", ty(value, root, depth + 1)),
+                0 | 1 if !is_long => format!("{name}{mark}: {}", ty(value, root, depth + 1)),
                 _ => format!("{name}{mark}"),
             }
         })

@@ -56,7 +56,7 @@ fn the_manual_of_decode_image_says_what_one_can_write() {
     ] {
         assert!(manual.lines().any(|other| other == line), "{line} in {manual}");
     }
-    assert!(nodes(&["source.files"]).stdout.contains("; required)"));
+    assert!(nodes(&["source.webdataset"]).stdout.contains("; required)"));
 }
 
 #[test]
@@ -65,5 +65,5 @@ fn an_unknown_kind_gets_the_nearest_one() {
     assert_eq!((done.code, &*done.stdout), (2, ""));
     assert_eq!(done.stderr, "error: there is no kind `decode.imag`\n  help: did you mean `decode.image`?\n");
     let done = nodes(&["source.bucket"]);
-    assert!(done.stderr.contains("source.files, source.synthetic"), "{done:?}");
+    assert!(done.stderr.contains("source.files, source.jsonl, "), "{done:?}");
 }

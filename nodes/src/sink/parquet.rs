@@ -53,7 +53,8 @@ const ROW_GROUP_BYTES: u64 = 128 << 20;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parquet {
-    /// The file to write, relative to the pipeline file; folders are made.
+    /// The file to write, relative to the pipeline file; folders are made. `s3://bucket/key`, `gs://…` and `az://…` are an
+    /// object: see docs/outputs.md.
     path: String,
     /// The columns to write, in this order. Default: `uri`, `id` where it differs, what the source carried, and results,
     /// without pixels.
@@ -66,7 +67,7 @@ pub struct Parquet {
     /// Several files instead of one: `{rows: 1000000}`, `{bytes: 512MiB}` of values before compression, or both. Each is
     /// there when it is complete.
     rotate: Option<Rotate>,
-    /// How the store of a `path` that is a URL is reached.
+    /// How the store of a `path` that is a URL is reached: see docs/stores.md.
     #[serde(default)]
     #[schemars(with = "StoreOptions")]
     store: SinkStore,
