@@ -41,7 +41,7 @@ impl FilesList {
     }
 
     /// Appends items from the paths: none are left if none are appended.
-    fn from_paths(&mut self, max: usize, items: &mut Vec<Item>) -> Result<(), Fault> {
+    fn list_paths(&mut self, max: usize, items: &mut Vec<Item>) -> Result<(), Fault> {
         let Some(listed) = &mut self.listed else { return Ok(()) };
         let start = items.len();
         while items.len() == start {
@@ -56,7 +56,7 @@ impl FilesList {
         Ok(())
     }
 
-    fn from_manifest(&mut self, max: usize, items: &mut Vec<Item>) -> Result<(), Fault> {
+    fn list_manifest(&mut self, max: usize, items: &mut Vec<Item>) -> Result<(), Fault> {
         let Some(manifest) = &mut self.manifest else { return Ok(()) };
         let start = items.len();
         while items.len() - start < max {
@@ -74,13 +74,13 @@ impl List for FilesList {
     fn next_items(&mut self, max: usize, items: &mut Vec<Item>) -> Result<(), Fault> {
         let start = items.len();
         if !self.is_behind_paths {
-            self.from_paths(max, items)?;
+            self.list_paths(max, items)?;
             if items.len() > start {
                 return Ok(());
             }
             self.is_behind_paths = true;
         }
-        self.from_manifest(max, items)
+        self.list_manifest(max, items)
     }
 
     fn seek(&mut self, index: u64) -> Result<(), Fault> {

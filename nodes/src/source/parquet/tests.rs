@@ -18,7 +18,7 @@ use super::*;
 const N_ROWS: usize = 100;
 
 fn content(row: usize) -> Vec<u8> {
-    (0..3000 + row).map(|at| (at * (row + 3) >> 4) as u8).collect()
+    (0..3000 + row).map(|at| ((at * (row + 3)) >> 4) as u8).collect()
 }
 
 fn images(bytes: Vec<Option<Vec<u8>>>, paths: Vec<Option<&str>>) -> ArrayRef {

@@ -32,6 +32,9 @@ pub(super) struct Records {
     is_ended: bool,
 }
 
+/// A line, and the object that it is.
+type JsonLine = (u64, Result<Map<String, Value>, Reject>);
+
 enum Lines {
     Jsonl {
         stream: Stream,
@@ -156,11 +159,7 @@ impl Records {
 
 impl Lines {
     /// The next line that is not blank, and the object that it is.
-    fn next_object(
-        &mut self,
-        uri: &str,
-        need: Need,
-    ) -> Result<Option<(u64, Result<Map<String, Value>, Reject>)>, Reject> {
+    fn next_object(&mut self, uri: &str, need: Need) -> Result<Option<JsonLine>, Reject> {
         let Lines::Jsonl { stream, line: number, max_bytes } = self else { return Ok(None) };
         let mut line = Vec::new();
         loop {

@@ -200,7 +200,7 @@ fn a_tar_cut_anywhere_gives_all_whole_samples_and_one_reject() {
             Some(*end)
         })
         .collect();
-    let is_odd = |n_bytes: &usize| [0, 1, 2, 10, 188, 511].contains(&(n_bytes % 512)) || n_bytes % 97 == 0;
+    let is_odd = |n_bytes: &usize| [0, 1, 2, 10, 188, 511].contains(&(n_bytes % 512)) || n_bytes.is_multiple_of(97);
     for n_bytes in (1..whole.len()).filter(is_odd) {
         let cut = &whole[..n_bytes];
         let read = read_from(cut, ", carry: {label: cls}", 0);
@@ -296,7 +296,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 fn packed_tars_are_the_same_and_end_early_the_same() {
     let members: Vec<_> = (0..400u32)
         .map(|n| {
-            let noise: Vec<u8> = (0..3000u32).map(|at| (at * at * (n + 1) >> 7) as u8).collect();
+            let noise: Vec<u8> = (0..3000u32).map(|at| ((at * at * (n + 1)) >> 7) as u8).collect();
             member(&format!("{n}.jpg"), &noise)
         })
         .collect();
