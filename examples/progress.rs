@@ -95,6 +95,7 @@ fn summary_after(elapsed: Duration) -> Summary {
     let group = |code: &str, rows| RejectGroup { code: code.to_owned(), rows };
     let output = Output {
         path: "out/labels.jsonl".to_owned(),
+        files: None,
         rows: total - 16,
         bytes: Some(12_300_000),
         entered: total,

@@ -66,8 +66,10 @@ pub struct RejectGroup {
 /// One output and the balance of its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Output {
-    /// Where it is now.
+    /// Where it is now; of one in several files, the first and the last.
     pub path: String,
+    /// How many files it is in, if that is worth a word.
+    pub files: Option<usize>,
     /// Rows written.
     pub rows: u64,
     /// Its size, where it has one.
@@ -192,6 +194,9 @@ fn push_outputs(lines: &mut Vec<Line>, summary: &Summary, charset: Charset) {
         let mut line = Line::default();
         line.push_own(Tone::Plain, "  ");
         line.push_padded(Tone::Strong, path, path_columns, charset);
+        if let Some(files) = output.files {
+            line.push_own(Tone::Plain, format!("  {}", count(files as u64, "file")));
+        }
         line.push_own(Tone::Plain, format!("  {rows:>rows_columns$}"));
         if let Some(size) = output.bytes {
             line.push_own(Tone::Plain, format!("  {}", bytes(size)));
@@ -241,7 +246,7 @@ mod tests {
     use super::*;
 
     fn output(path: &str, entered: u64, rows: u64, rejected: u64, bytes: Option<u64>) -> Output {
-        Output { path: path.to_owned(), rows, bytes, entered, rejected }
+        Output { path: path.to_owned(), files: None, rows, bytes, entered, rejected }
     }
 
     fn group(code: &str, rows: u64) -> RejectGroup {
@@ -363,6 +368,24 @@ mod tests {
                 "  out/bad.csv       17 rows  512 B",
                 "  out/labels.jsonl: 100 in = 83 out + 17 rejected",
                 "  out/bad.csv: 17 in = 17 out + 0 rejected",
+            ],
+        );
+    }
+
+    #[test]
+    fn an_output_in_several_files_says_how_many() {
+        let outputs = vec![Output {
+            files: Some(12),
+            ..output("out/e-00000.parquet … out/e-00011.parquet", 1_000, 1_000, 0, Some(3_400_000))
+        }];
+        let many = Summary { outputs, verdict: None, rejects: Vec::new(), ..classify() };
+        check(
+            &many,
+            Charset::Unicode,
+            &[
+                "classify: done in 7 m 12 s, 999,983 rows",
+                "  out/e-00000.parquet … out/e-00011.parquet  12 files  1,000 rows  3.40 MB",
+                "  1,000 in = 1,000 out + 0 rejected",
             ],
         );
     }

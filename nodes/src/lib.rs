@@ -33,7 +33,10 @@ pub fn registry() -> Registry {
         .with::<transform::select::Select>()
         .with::<sink::jsonl::Jsonl>()
         .with::<sink::csv::Csv>()
-        .with::<sink::npy::Npy>();
+        .with::<sink::npy::Npy>()
+        .with::<sink::parquet::Parquet>()
+        .with::<sink::webdataset::WebDataset>()
+        .with::<sink::safetensors::SafeTensors>();
     #[cfg(feature = "cuda")]
     let registry = registry.with_device(cuda::OpenCuda);
     registry

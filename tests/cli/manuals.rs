@@ -49,8 +49,8 @@ fn every_kind_is_listed_and_has_a_manual_with_all_its_options() {
 fn the_manual_of_decode_image_says_what_one_can_write() {
     let manual = nodes(&["decode.image"]).stdout;
     for line in [
-        "  interpolation  (`nearest` or `bilinear` or `bicubic` or `lanczos`)",
-        "  resize  (whole number or [whole number, whole number])",
+        "  interpolation  (`nearest` or `bilinear` or `bicubic` or `lanczos` or `box` or `hamming`)",
+        "  resize  (whole number or [whole number, whole number] or {shorter?, longer?})",
         "  max_pixels  (whole number; default 178956970)",
         "  as  (text; default `image`)",
     ] {

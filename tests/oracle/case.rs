@@ -1,6 +1,7 @@
 //! What is run, and what must come of it.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use crate::dice::Dice;
 use crate::inputs::InputFile;
@@ -36,6 +37,12 @@ pub enum Form {
     Csv,
     /// An array, and its ids in a file beside it.
     Npy,
+    /// Lines, compressed, in numbered parts.
+    Packed,
+    /// Numbered parts.
+    Parquet,
+    /// Numbered archives.
+    Archives,
 }
 
 /// What must be in the outputs.
@@ -58,9 +65,16 @@ pub struct Conserved {
 }
 
 impl Output {
-    /// The files that it consists of.
-    pub fn files(&self) -> Vec<String> {
+    /// The files that it consists of, in `folder`. Parts are numbered without a gap, and there is at least one.
+    pub fn files(&self, folder: &Path) -> Vec<String> {
+        let (stem, ending) = self.path.split_at(self.path.find('.').expect("an ending"));
+        let part = |number: usize| format!("{stem}-{number:05}{ending}");
         match self.form {
+            Form::Packed | Form::Parquet | Form::Archives => {
+                let parts = (0..).map(part).take_while(|part| folder.join(part).exists());
+                let parts: Vec<_> = parts.collect();
+                if parts.is_empty() { vec![part(0)] } else { parts }
+            }
             Form::Jsonl | Form::Csv => vec![self.path.clone()],
             Form::Npy => vec![self.path.clone(), format!("{}.ids.jsonl", self.path.trim_end_matches(".npy"))],
         }

@@ -6,9 +6,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-use crate::case::{Case, Conserved, REJECTS, Truth};
+use crate::case::{Case, Conserved, Form, REJECTS, Truth};
 use crate::pipeline::Pipeline;
-use crate::reading::{lines, text, uris};
+use crate::reading::{content, lines, text, uris};
 
 /// Fails unless the outputs in `folder` hold each row of the input once per branch, in order, as a result or as a reject.
 pub fn conservation(case: &Case, folder: &Path) {
@@ -66,33 +66,38 @@ fn conserved(conserved: &Conserved, folder: &Path, rejects: &BTreeMap<String, BT
     assert!(rest.is_empty(), "`{path}` has {:?}, which is not in order or not in the input", rest[0]);
 }
 
-/// Fails unless all outputs of both folders have the same bytes, rejects included.
+/// Fails unless all outputs of both folders have the same bytes, rejects included; what compression or pages make of them may
+/// differ.
 pub fn same_bytes(case: &Case, reference: &Path, folder: &Path) {
-    let files = case.outputs.iter().flat_map(|output| output.files()).chain([REJECTS.to_owned()]);
-    for file in files {
-        let read = |folder: &Path| fs::read(folder.join(&file)).ok();
-        match (read(reference), read(folder)) {
-            (None, None) if file == REJECTS => {}
-            (Some(expected), Some(found)) if expected == found => {}
-            (Some(expected), Some(found)) => {
-                let at = expected.iter().zip(&found).take_while(|(expected, found)| expected == found).count();
-                let line = expected[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
-                panic!(
-                    "`{file}` has {} bytes, and undisturbed {}; they differ from byte {at} on, in line {line}",
-                    found.len(),
-                    expected.len()
-                );
-            }
-            (expected, found) => {
-                panic!("`{file}` is there undisturbed: {}, and here: {}", expected.is_some(), found.is_some());
-            }
-        }
+    for output in &case.outputs {
+        let (expected, found) = (output.files(reference), output.files(folder));
+        assert_eq!(expected, found, "files of `{}`", output.node);
+        found.iter().for_each(|file| same_content(output.form, file, reference, folder));
     }
+    match (reference.join(REJECTS).exists(), folder.join(REJECTS).exists()) {
+        (true, true) => same_content(Form::Jsonl, REJECTS, reference, folder),
+        (expected, found) => assert_eq!(expected, found, "whether there are rejects"),
+    }
+}
+
+fn same_content(form: Form, file: &str, reference: &Path, folder: &Path) {
+    let [expected, found] = [reference, folder].map(|folder| content(form, &folder.join(file)));
+    if expected == found {
+        return;
+    }
+    let (expected, found) = (expected.bytes(), found.bytes());
+    let at = expected.iter().zip(found).take_while(|(expected, found)| expected == found).count();
+    let line = expected[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
+    panic!(
+        "`{file}` has {} bytes, and undisturbed {}; they differ from byte {at} on, in line {line}",
+        found.len(),
+        expected.len()
+    );
 }
 
 /// Fails if something lies in the folder of a finished run that does not belong there.
 pub fn nothing_left(case: &Case, folder: &Path) {
-    let mut expected: BTreeSet<String> = case.outputs.iter().flat_map(|output| output.files()).collect();
+    let mut expected: BTreeSet<String> = case.outputs.iter().flat_map(|output| output.files(folder)).collect();
     expected.extend(["p.yaml".to_owned()]);
     if folder.join(REJECTS).exists() {
         expected.insert(REJECTS.to_owned());
@@ -100,6 +105,11 @@ pub fn nothing_left(case: &Case, folder: &Path) {
     let mut found = BTreeSet::new();
     walk(folder, folder, &mut found);
     assert_eq!(found, expected, "files of a finished run");
+    let mut state = BTreeSet::new();
+    if folder.join(".flowgpu").exists() {
+        walk(folder, &folder.join(".flowgpu"), &mut state);
+    }
+    assert!(!state.iter().any(|name| name.contains("/spool/")), "{state:?}");
 }
 
 /// All files below a folder but input and state.
@@ -121,5 +131,5 @@ pub fn marks(case: &Case, folder: &Path) -> Vec<(u64, SystemTime)> {
         let metadata = fs::metadata(folder.join(file)).expect("an output");
         (metadata.ino(), metadata.modified().expect("a time"))
     };
-    case.outputs.iter().flat_map(|output| output.files()).map(mark).collect()
+    case.outputs.iter().flat_map(|output| output.files(folder)).map(mark).collect()
 }

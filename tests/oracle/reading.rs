@@ -1,16 +1,19 @@
 //! Reading outputs again.
 
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 
+use arrow_array::RecordBatch;
+use arrow_array::cast::AsArray;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::Value as Json;
 
 use crate::case::{Form, Output};
 
 /// The rows of a file of JSON lines; none if there is no such file.
 pub fn lines(path: &Path) -> Vec<Json> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
+    rows(&fs::read_to_string(path).unwrap_or_default())
 }
 
 /// The uris of the rows in an output, in order.
@@ -27,12 +30,91 @@ pub fn uris(folder: &Path, output: &Output) -> Vec<String> {
             rows.map(|row| row.split(',').nth(column).expect("a cell").to_owned()).collect()
         }
         Form::Npy => {
-            let ids = lines(&folder.join(&output.files()[1]));
+            let ids = lines(&folder.join(&output.files(folder)[1]));
             let ids: Vec<_> = ids.iter().map(|id| id.as_str().expect("an id").to_owned()).collect();
             assert_eq!(npy_rows(&fs::read(&path).expect("an array")), ids.len(), "rows of the array `{}`", output.path);
             ids
         }
+        Form::Packed => {
+            let rows =
+                output.files(folder).into_iter().flat_map(|part| match content(output.form, &folder.join(part)) {
+                    Content::Bytes(text) => rows(&String::from_utf8(text).expect("text")),
+                    Content::Table(_) => panic!("lines are no table"),
+                });
+            rows.map(|row| text(&row, "uri")).collect()
+        }
+        Form::Parquet => {
+            let tables =
+                output.files(folder).into_iter().flat_map(|part| match content(output.form, &folder.join(part)) {
+                    Content::Table(table) => table,
+                    Content::Bytes(_) => panic!("a table is no bytes"),
+                });
+            let of_table = |table: RecordBatch| {
+                let uris = table.column_by_name("uri").expect("a column of uris").as_string::<i32>().iter();
+                uris.map(|uri| uri.expect("a uri").to_owned()).collect::<Vec<_>>()
+            };
+            tables.flat_map(of_table).collect()
+        }
+        Form::Archives => output.files(folder).into_iter().flat_map(|archive| samples(&folder.join(archive))).collect(),
     }
+}
+
+/// What is in a file, the same whenever it was written.
+#[derive(PartialEq)]
+pub enum Content {
+    Bytes(Vec<u8>),
+    Table(Vec<RecordBatch>),
+}
+
+impl Content {
+    /// Its bytes, where it is made of such.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Content::Bytes(bytes) => bytes,
+            Content::Table(_) => &[],
+        }
+    }
+}
+
+/// What is in a file of an output of this form.
+pub fn content(form: Form, path: &Path) -> Content {
+    match form {
+        Form::Packed => {
+            let packed = fs::File::open(path).expect("a part");
+            Content::Bytes(zstd::stream::decode_all(packed).expect("whole frames"))
+        }
+        Form::Parquet => {
+            let file = fs::File::open(path).expect("a part");
+            let reader = ParquetRecordBatchReaderBuilder::try_new(file).expect("a file of Parquet");
+            let reader = reader.with_batch_size(1 << 20).build().expect("rows");
+            Content::Table(reader.map(|rows| rows.expect("rows")).collect())
+        }
+        Form::Jsonl | Form::Csv | Form::Npy | Form::Archives => Content::Bytes(fs::read(path).expect("an output")),
+    }
+}
+
+/// The uri of each sample, which has an array beside it.
+fn samples(archive: &Path) -> Vec<String> {
+    let mut archive = tar::Archive::new(fs::File::open(archive).expect("an archive"));
+    let mut members = Vec::new();
+    for member in archive.entries().expect("members") {
+        let mut member = member.expect("a member");
+        let name = String::from_utf8(member.path_bytes().into_owned()).expect("a name");
+        let mut content = Vec::new();
+        member.read_to_end(&mut content).expect("a member");
+        members.push((name, content));
+    }
+    let pairs = members.chunks(2).map(|pair| {
+        let [(json, uri), (npy, array)] = pair else { panic!("a sample has two members") };
+        assert_eq!(json.strip_suffix(".json"), npy.strip_suffix(".npy"), "members of one sample");
+        assert!(array.starts_with(b"\x93NUMPY"), "`{npy}` is an array");
+        serde_json::from_slice(uri).expect("a uri as JSON")
+    });
+    pairs.collect()
+}
+
+fn rows(text: &str) -> Vec<Json> {
+    text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
 }
 
 /// A text of a row.

@@ -233,7 +233,21 @@ impl Sketch<'_> {
     }
 
     fn sink(&mut self, stream: &Stream) {
-        let (kind, ending, more, form) = match self.dice.between(0, 9) {
+        let (kind, ending, more, form) = match self.dice.between(0, 15) {
+            10..=11 => {
+                let rows = self.dice.between(5, 90);
+                ("sink.jsonl", "jsonl.zst", format!(", rotate: {{rows: {rows}}}"), Form::Packed)
+            }
+            12..=13 => {
+                let rows = self.dice.between(5, 90);
+                ("sink.parquet", "parquet", format!(", rotate: {{rows: {rows}}}, row_group_rows: 16"), Form::Parquet)
+            }
+            14..=15 => {
+                let bytes = self.dice.between(20, 200);
+                let columns = format!("{{json: uri, npy: {}}}", stream.column);
+                let more = format!(", rotate: {{bytes: {bytes}KiB}}, columns: {columns}");
+                ("sink.webdataset", "tar", more, Form::Archives)
+            }
             0..=3 => ("sink.jsonl", "jsonl", String::new(), Form::Jsonl),
             4..=5 => ("sink.csv", "csv", String::new(), Form::Csv),
             // Beside an array there are ids, which are uris only where a source has no others.

@@ -7,7 +7,7 @@ use std::{env, process};
 
 use engine::graph::Graph;
 use engine::graph::render::plain::for_terminal;
-use engine::node::{FaultKind, Role};
+use engine::node::{FaultKind, Role, is_url};
 use engine::runtime::{NodeReport, Outcome, OutputReport, Report};
 
 use super::{stalls, workers};
@@ -84,6 +84,7 @@ fn command_line(args: impl Iterator<Item = impl AsRef<OsStr>>) -> String {
 fn here(path: &str, report: &Report, graph: &Graph) -> String {
     match report.outcome {
         _ if path == "-" => "standard output".to_owned(),
+        _ if is_url(Path::new(path)) => path.to_owned(),
         Outcome::Done => from_here(&graph.base.join(path)).display().to_string(),
         Outcome::Interrupted | Outcome::Failed => from_here(Path::new(path)).display().to_string(),
     }
@@ -115,7 +116,7 @@ fn summary(report: &Report, beside: &Beside, graph: &Graph) -> Summary {
         return Summary { rows: written.unwrap_or(0), ..beginning };
     }
     Summary {
-        outputs: report.outputs.iter().map(|output| balanced(output, report, graph)).collect(),
+        outputs: outputs(report, graph),
         nodes: report.nodes.iter().map(|node| line(node, report)).collect(),
         workers: workers::lines(report, process::id()),
         warnings: [workers::warnings(report, beside.n_kills), stalls::warnings(report)].concat(),
@@ -124,10 +125,41 @@ fn summary(report: &Report, beside: &Beside, graph: &Graph) -> Summary {
     }
 }
 
+/// Each output with the balance of its rows; one that is in parts is one line.
+fn outputs(report: &Report, graph: &Graph) -> Vec<Output> {
+    let mut lines = Vec::new();
+    let mut left = &report.outputs[..];
+    while let [first, ..] = left {
+        let n_files = left.iter().take_while(|output| output.node == first.node).count();
+        let (files, others) = left.split_at(n_files);
+        left = others;
+        let written = report.accounts.iter().find(|account| account.node == first.node).map(|account| account.written);
+        let [first, .., last] = files else {
+            lines.extend(files.iter().map(|output| balanced(output, report, graph)));
+            continue;
+        };
+        // Files that belong together have all rows each, parts do not.
+        let Some(rows) = written.filter(|written| files.iter().any(|output| output.rows != *written)) else {
+            lines.extend(files.iter().map(|output| balanced(output, report, graph)));
+            continue;
+        };
+        let ends = [first, last].map(|output| here(&output.path, report, graph));
+        lines.push(Output {
+            path: ends.join(" … "),
+            files: Some(n_files),
+            rows,
+            bytes: Some(files.iter().map(|output| output.bytes).sum()),
+            ..balanced(first, report, graph)
+        });
+    }
+    lines
+}
+
 fn balanced(output: &OutputReport, report: &Report, graph: &Graph) -> Output {
     let account = report.accounts.iter().find(|account| account.node == output.node);
     Output {
         path: here(&output.path, report, graph),
+        files: None,
         rows: output.rows,
         bytes: Some(output.bytes),
         entered: account.map_or(output.rows, |account| account.entered),

@@ -20,8 +20,16 @@ pub(super) fn finished(finished: &Finished, graph: &Graph) -> String {
         finished.at,
         grouped(sealed.cut.rows()),
     );
-    for output in &sealed.outputs {
-        text.push_str(&format!("  {}\n", output.sealed.path));
+    for files in sealed.outputs.chunk_by(|one, next| one.node == next.node) {
+        match files {
+            [first, _, .., last] => text.push_str(&format!(
+                "  {} … {} ({} files)\n",
+                first.sealed.path,
+                last.sealed.path,
+                grouped(files.len() as u64)
+            )),
+            _ => files.iter().for_each(|output| text.push_str(&format!("  {}\n", output.sealed.path))),
+        }
     }
     text
 }

@@ -263,7 +263,21 @@ impl Standing {
             rows: sealed.rows,
             bytes: sealed.bytes,
         };
-        self.outputs = sealed.outputs.iter().map(output).collect();
+        self.outputs = Vec::new();
+        for output in sealed.outputs.iter().map(output) {
+            let rows = sealed.cut.sinks.get(&output.node).map_or(output.rows, |sink| sink.pos.rows);
+            match self.outputs.iter_mut().find(|other| other.node == output.node) {
+                // Of files that belong together each has all rows; of parts, each has some.
+                Some(whole) if output.rows != rows => {
+                    let first = whole.path.take().unwrap_or_default();
+                    let first = first.split(" … ").next().unwrap_or_default();
+                    whole.path = output.path.map(|last| format!("{first} … {last}"));
+                    whole.rows = rows;
+                    whole.bytes += output.bytes;
+                }
+                _ => self.outputs.push(output),
+            }
+        }
     }
 
     /// What is left at the present pace. Nothing is known of what came after the last cut.

@@ -142,7 +142,8 @@ impl Graph {
 
     /// The file of rejected rows: the one that `run.rejects` names, or one beside the first output that is a file.
     pub fn reject_path(&self) -> PathBuf {
-        let first = self.sinks().flat_map(|sink| self.nodes[sink].node.writes(&self.base)).next();
+        let written = self.sinks().flat_map(|sink| self.nodes[sink].node.writes(&self.base));
+        let first = paths::first_file(written);
         paths::rejects(self.run.rejects.as_deref(), &self.name, &self.base, first.as_deref())
     }
 

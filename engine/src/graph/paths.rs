@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use super::compile::Draft;
 use crate::config::{Document, Mistake, Mistakes};
-use crate::node::{Role, normalised};
+use crate::node::{Role, is_url, normalised};
 
 /// Checks the paths of all nodes against each other.
 pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mistakes) {
     let base = document.folder();
     check_standard_output(drafts, base, mistakes);
     let sinks = drafts.iter().filter(|draft| draft.kind.role() == Role::Sink);
-    let first_output = sinks.flat_map(|draft| draft.node.writes(base)).next();
+    let first_output = first_file(sinks.flat_map(|draft| draft.node.writes(base)));
     let rejects = rejects(document.run.rejects.as_deref(), &document.name.value, base, first_output.as_deref());
     let rejects_shown = rejects.strip_prefix(base).unwrap_or(&rejects).display().to_string();
     let rejects = Written::of(&rejects);
@@ -73,6 +73,11 @@ fn check_standard_output(drafts: &[Draft<'_>], base: &Path, mistakes: &mut Mista
     }
 }
 
+/// The first output that is a file, and not an object of a store.
+pub(super) fn first_file(mut outputs: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    outputs.find(|path| !is_url(path))
+}
+
 /// The file of rejected rows: the one that `run.rejects` names, or one beside the first output that is a file.
 pub(super) fn rejects(named: Option<&str>, pipeline: &str, base: &Path, first_output: Option<&Path>) -> PathBuf {
     match named {
@@ -91,6 +96,9 @@ struct Written {
 
 impl Written {
     fn of(path: &Path) -> Self {
+        if is_url(path) {
+            return Written { named: path.to_owned(), real: path.to_owned() };
+        }
         let named = normalised(path);
         let existing = named.ancestors().skip(1).find_map(|folder| Some((folder, folder.canonicalize().ok()?)));
         let real = match existing {

@@ -1,15 +1,16 @@
 //! Taking up a run: what its journal says, and what is to be done now.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::publish::{gone, publish_closed, publish_sealed};
-use super::{Begun, Cut, End, Fingerprint, History, Journal, Moment, Record, SealedRun, StateFolder};
+use super::publish::{abandon, clear_spool, gone, publish_closed, publish_sealed};
+use super::{Begun, Cut, End, Fingerprint, History, Journal, Moment, OutputRecord, Record, SealedRun, StateFolder};
 use crate::config::Journaling;
-use crate::durable::{Lock, Log, disk, partial_path};
+use crate::durable::{Lock, Log, disk, is_there, partial_path};
 use crate::graph::Graph;
-use crate::node::{Fault, Role, Shard};
+use crate::node::{Fault, Place, Role, Sealed, Shard, is_url};
 
 /// The version of the form of journals.
 const VERSION: u32 = 1;
@@ -43,7 +44,7 @@ pub struct Finished {
 /// Whether a run of this pipeline can be gone on with: not if an output is standard output, a pipe or a device, or if
 /// the file says that no journal is to be kept.
 pub fn can_resume(graph: &Graph) -> bool {
-    let is_file = |path: &Path| fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+    let is_file = |path: &Path| is_url(path) || fs::metadata(path).map_or(true, |metadata| metadata.is_file());
     let all_files = graph.sinks().all(|sink| {
         let paths = graph.nodes[sink].node.writes(&graph.base);
         !paths.is_empty() && paths.iter().all(|path| is_file(path))
@@ -62,6 +63,7 @@ impl Journal {
         folder.create()?;
         let lock = take_lock(&folder, graph, shard)?;
         if start == Start::Fresh {
+            abandon(graph, &folder)?;
             folder.clear()?;
         }
         let fingerprint = Fingerprint::of(graph)?;
@@ -109,6 +111,9 @@ impl Journal {
             tidy_rejects(&rejects, sealed.cut.sources.len(), sealed.rejects.is_some())?;
             let done = super::Done { at: Moment::now() };
             journal.append(&Record::Done(done.clone()))?;
+            if !sealed.limited {
+                clear_spool(&journal.folder)?;
+            }
             found.end = End::Done(sealed, done);
         }
         if let End::Done(sealed, done) = &found.end {
@@ -117,7 +122,7 @@ impl Journal {
             if !sealed.limited || wanted <= limit {
                 return Ok(Opened::Finished(Box::new(Finished { sealed: sealed.clone(), at: done.at })));
             }
-            reopen(graph, sealed)?;
+            reopen(graph, sealed, &found)?;
         }
         // The process may have died between a cut and the names of the parts that were complete with it.
         if let Some(cut) = found.last_cut() {
@@ -126,6 +131,7 @@ impl Journal {
         let limit = found.sessions.last().and_then(|session| session.limit);
         journal.from = choose(graph, &found, limit == graph.run.limit, &[]);
         journal.history = Some(found);
+        journal.take_back_parts(graph)?;
         Ok(Opened::Ready(Box::new(journal)))
     }
 
@@ -143,9 +149,27 @@ impl Journal {
     }
 
     /// Goes back to the last cut before the first of these items, by source, if that is before where it would go on.
-    pub fn go_back(&mut self, graph: &Graph, before: &[Option<u64>]) {
-        let Some(history) = &self.history else { return };
+    ///
+    /// # Errors
+    /// If a part that was complete cannot be taken back.
+    pub fn go_back(&mut self, graph: &Graph, before: &[Option<u64>]) -> Result<(), Fault> {
+        let Some(history) = &self.history else { return Ok(()) };
         self.from = choose(graph, history, false, before);
+        self.take_back_parts(graph)
+    }
+
+    /// Makes unfinished outputs of those parts that are to be gone on with: each sink's first that was complete only with a cut
+    /// behind the one to go on from.
+    fn take_back_parts(&self, graph: &Graph) -> Result<(), Fault> {
+        let (Some(history), Some((from, _))) = (&self.history, &self.from) else { return Ok(()) };
+        for node in graph.sinks().map(|sink| &graph.nodes[sink]) {
+            let mut later = history.cuts.iter().filter(|(_, line_idx, _)| line_idx > from);
+            let part = later.find_map(|(_, _, cut)| cut.sinks.get(&node.name)?.closed.first());
+            if let Some(part) = part.filter(|part| part.place == Place::File && is_there(&graph.base, part)) {
+                copy_back(&graph.base.join(&part.path))?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -203,20 +227,28 @@ fn spools(graph: &Graph, sink: &str) -> bool {
     graph.nodes.iter().any(|node| node.name == sink && node.node.spools())
 }
 
-/// Makes unfinished outputs of finished ones, to go on with them. They keep their names until the new ones are complete.
-fn reopen(graph: &Graph, sealed: &SealedRun) -> Result<(), Fault> {
-    let copy = |path: &Path| -> io::Result<()> {
-        let partial = partial_path(path);
-        fs::copy(path, partial).map(drop)
-    };
-    for output in sealed.outputs.iter().filter(|output| !spools(graph, &output.node)) {
-        let path = graph.base.join(&output.sealed.path);
-        copy(&path).map_err(|error| Fault::io("copy", &path, &error))?;
+/// Makes an unfinished output of the finished one `path`, which keeps its name until the new one is complete.
+fn copy_back(path: &Path) -> Result<(), Fault> {
+    fs::copy(path, partial_path(path)).map(drop).map_err(|error| Fault::io("copy", path, &error))
+}
+
+/// Makes unfinished outputs of finished ones, to go on with them. Parts that were complete before the end stay as they are.
+fn reopen(graph: &Graph, sealed: &SealedRun, found: &History) -> Result<(), Fault> {
+    let closed: BTreeSet<&str> = found
+        .cuts
+        .iter()
+        .flat_map(|(_, _, cut)| cut.sinks.values())
+        .flat_map(|cut| cut.closed.iter().map(|part: &Sealed| part.path.as_str()))
+        .collect();
+    let goes_on =
+        |output: &&OutputRecord| !spools(graph, &output.node) && !closed.contains(output.sealed.path.as_str());
+    for output in sealed.outputs.iter().filter(goes_on) {
+        copy_back(&graph.base.join(&output.sealed.path))?;
     }
     let Some(rejects) = &sealed.rejects else { return Ok(()) };
     let path = graph.base.join(&rejects.path);
     let split = || -> io::Result<()> {
-        copy(&path)?;
+        fs::copy(&path, partial_path(&path))?;
         let whole = fs::read(&path)?;
         let mut start = 0;
         for (source, n_bytes) in sealed.cut.rejects.bytes.iter().enumerate() {

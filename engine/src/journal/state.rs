@@ -78,6 +78,11 @@ impl StateFolder {
         self.path.join("spool")
     }
 
+    /// What the sink `node` keeps until it is an output.
+    pub fn spool_of(&self, node: &str) -> PathBuf {
+        self.spool().join(node)
+    }
+
     /// The rows that are being decoded.
     pub fn flight(&self) -> PathBuf {
         self.path.join("in-flight")

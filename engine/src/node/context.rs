@@ -53,7 +53,7 @@ pub struct BuildCx<'a> {
     pub cancel: Cancel,
     /// The part of the run that this is, if it is one.
     pub shard: Option<Shard>,
-    /// A folder for what a sink keeps until it is an output, with the run's state. It need not be there.
+    /// A folder of its own for what a sink keeps until it is an output, with the run's state. It need not be there.
     pub spool: PathBuf,
     /// Whether an earlier run is gone on with: then a source may have lost its items, which were read before.
     pub is_resumed: bool,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-use super::{BuildCx, Fault, NodeSpec, Objects, SpecCx, SpecError, Stage};
+use super::{BuildCx, Fault, NodeSpec, Objects, Sealed, SpecCx, SpecError, Stage};
 
 /// What a kind is for; the word before the dot in its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
@@ -72,7 +72,9 @@ pub struct Advice {
 pub enum Parts {
     /// Rows are lines: one part after the other.
     Lines,
-    /// The same, but each part has a header line, of which the first stays. Lines may go on inside double quotes.
+    /// Compressed pieces, of which any number make a file: one part after the other.
+    Pieces,
+    /// As lines, but each part has a header line, of which the first stays. Lines may go on inside double quotes.
     LinesAfterHeader,
     /// They stay as they are, beside a list of them.
     Apart,
@@ -130,7 +132,8 @@ pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'stati
         false
     }
 
-    /// The final paths of the files that the node writes.
+    /// The final paths of the files that the node writes, and the URLs of its objects. Of an output that has parts, the one
+    /// that they are named after.
     fn writes(&self, _base: &Path) -> Vec<PathBuf> {
         Vec::new()
     }
@@ -148,6 +151,15 @@ pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'stati
     /// For sinks: how the outputs of shards become one.
     fn parts(&self) -> Parts {
         Parts::Apart
+    }
+
+    /// For sinks: takes away what an older run has left that does not belong beside `outputs`, which are all that a complete
+    /// run has written and have their names.
+    ///
+    /// # Errors
+    /// If something may not be removed.
+    fn tidy(&self, _base: &Path, _outputs: &[Sealed]) -> Result<(), Fault> {
+        Ok(())
     }
 
     /// Whether the node reads the file `path`, which another one writes.

@@ -32,9 +32,9 @@ pub use kind::{Advice, NodeKind, Parts, Role};
 pub use model::{Computed, LoadModel, Model, ModelError, Pending, Span, SpanStage, monotonic_ns};
 pub use need::{FileStamp, ModelNeed};
 pub use objects::Objects;
-pub use path::normalised;
+pub use path::{is_url, normalised};
 pub use registry::{Kind, KindRef, Node, Registry};
-pub use shard::Shard;
+pub use shard::{Shard, named_with, numbered};
 pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};
 pub use stage::{
     Count, Durable, Entries, Entry, Fetch, Fold, InferStage, Item, List, Padding, Place, Reading, RowMap, Sealed, Sink,

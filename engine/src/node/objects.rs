@@ -12,6 +12,12 @@ pub trait Objects: Send + Sync {
     /// What the store says, after it was tried again where that may help.
     fn publish(&self, local: &Path, url: &str) -> Result<(), Fault>;
 
+    /// Ends what an earlier process has left under way, of which there are notes in `folder`, a sink's spool.
+    ///
+    /// # Errors
+    /// A store that does not do it.
+    fn abandon(&self, folder: &Path) -> Result<(), Fault>;
+
     /// Whether the object `url` is there and has `bytes` bytes.
     ///
     /// # Errors

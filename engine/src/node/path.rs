@@ -2,6 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
+/// Whether `path` is a URL: an output there is an object of a store. Purely by the text.
+pub fn is_url(path: &Path) -> bool {
+    let scheme = path.to_str().and_then(|path| path.split_once("://")).map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme.chars().all(|char| char.is_ascii_alphanumeric() || matches!(char, '+' | '-' | '.'))
+    })
+}
+
 /// `path` without `.`, and without `..` where the folder before it is known. Purely by the text.
 pub fn normalised(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
@@ -21,6 +30,20 @@ pub fn normalised(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_url_has_a_scheme() {
+        for (path, expected) in [
+            ("s3://b/k", true),
+            ("http://h", true),
+            ("a/b://c", false),
+            ("out/x", false),
+            ("1://", false),
+            ("://x", false),
+        ] {
+            assert_eq!(is_url(Path::new(path)), expected, "{path}");
+        }
+    }
 
     #[test]
     fn paths_that_are_written_differently_are_the_same() {

@@ -9,7 +9,8 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::{
-    Advice, BuildCx, Fault, NodeKind, NodeSpec, Objects, OpenCpu, OpenDevice, Parts, Role, SpecCx, SpecError, Stage,
+    Advice, BuildCx, Fault, NodeKind, NodeSpec, Objects, OpenCpu, OpenDevice, Parts, Role, Sealed, SpecCx, SpecError,
+    Stage,
 };
 
 /// A node's options, parsed: what it does, behind a type that all kinds share. The methods are those of [`NodeKind`].
@@ -34,6 +35,8 @@ pub trait Node: fmt::Debug + Send + Sync {
     fn spools(&self) -> bool;
     /// See [`NodeKind::parts`].
     fn parts(&self) -> Parts;
+    /// See [`NodeKind::tidy`].
+    fn tidy(&self, base: &Path, outputs: &[Sealed]) -> Result<(), Fault>;
     /// See [`NodeKind::reads`].
     fn reads(&self, base: &Path, path: &Path) -> bool;
 }
@@ -68,6 +71,9 @@ impl<K: NodeKind> Node for K {
     }
     fn parts(&self) -> Parts {
         NodeKind::parts(self)
+    }
+    fn tidy(&self, base: &Path, outputs: &[Sealed]) -> Result<(), Fault> {
+        NodeKind::tidy(self, base, outputs)
     }
     fn reads(&self, base: &Path, path: &Path) -> bool {
         NodeKind::reads(self, base, path)

@@ -212,7 +212,7 @@ fn check_changes(
         }
     }
     if first.iter().any(Option::is_some) {
-        journal.go_back(graph, &first);
+        journal.go_back(graph, &first)?;
     }
     Ok(told)
 }

@@ -251,7 +251,7 @@ pub(super) fn build(
         alloc: alloc.clone(),
         cancel: cancel.clone(),
         shard: part.shard,
-        spool: StateFolder::of(graph, part.shard).spool(),
+        spool: StateFolder::of(graph, part.shard).spool_of(&node.name),
         is_resumed: part.is_resumed,
     };
     node.node.build(&cx).map_err(|fault| fault.in_node(&node.name))

@@ -234,3 +234,51 @@ impl RowMap for Decode {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use engine::data::{Column, Schema};
+    use engine::node::harness::{Harness, batch};
+
+    use super::*;
+
+    /// Red, green and blue of the first pixels of a picture of the tests, or the code of its reject.
+    fn decoded(with: &str, file: &str) -> Result<Vec<[u8; 3]>, String> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/images/formats").join(file);
+        let bytes = std::fs::read(path).unwrap();
+        let schema = Schema { fields: vec![Field::new("bytes", ColumnType::Bytes, Role::Result)], batch: None };
+        let rows = batch(&schema, 0, 1, |_, out| out.bytes(0, bytes.clone().into()));
+        let mapped = Harness::new::<Image>(with, vec![schema]).map(&rows);
+        if let Some((_, reject)) = mapped.rejects.first() {
+            return Err(reject.code.to_string());
+        }
+        let pixels = match &mapped.columns[0] {
+            Column::Dense(tensor) => tensor.bytes().to_vec(),
+            Column::Ragged(tensors) => tensors.values()[0].bytes().to_vec(),
+            other => panic!("{other:?}"),
+        };
+        Ok(pixels.chunks_exact(3).take(19).map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect())
+    }
+
+    #[test]
+    fn the_rules_for_colours_reach_the_pixels() {
+        // Zeros are the transparent colour of this one.
+        let dropped = decoded("{}", "png-grey-1-key-0.png").unwrap();
+        let over = decoded("{alpha: {over: [200, 30, 90]}}", "png-grey-1-key-0.png").unwrap();
+        assert!(dropped.contains(&[0; 3]) && dropped.contains(&[255; 3]));
+        let expected: Vec<_> =
+            dropped.iter().map(|&pixel| if pixel == [0; 3] { [200, 30, 90] } else { pixel }).collect();
+        assert_eq!(over, expected);
+        assert_eq!(decoded("{}", "png-grey-16.png").unwrap()[10], [255; 3]);
+        assert_eq!(decoded("{grey16: scale}", "png-grey-16.png").unwrap()[10], [128; 3]);
+    }
+
+    #[test]
+    fn what_is_too_large_is_rejected_by_its_header() {
+        assert_eq!(decoded("{}", "png-20000x20000.png"), Err("too_large".to_owned()));
+        assert_eq!(decoded("{max_pixels: 246}", "png-rgba-8.png"), Err("too_large".to_owned()));
+        assert_eq!(decoded("{max_pixels: 247}", "png-rgba-8.png").map(|pixels| pixels.len()), Ok(19));
+    }
+}

@@ -1,12 +1,27 @@
-//! Which columns a sink of text writes.
+//! Which columns a sink writes.
 
 use engine::data::{ColumnType, DType, Field, Role, Schema};
 use engine::node::{SpecError, unknown_column};
 
-/// The indices of the columns to write: those that `columns` names in that order, or else where the row comes from and
-/// the results.
+/// The indices of the columns to write as text: those that `columns` names in that order, or else where the row comes from
+/// and the results.
 pub(super) fn chosen(input: &Schema, columns: Option<&[String]>) -> Result<Vec<usize>, SpecError> {
+    chosen_of(input, columns, is_writable)
+}
+
+/// The same for a sink that can write every column, of which bytes are written only where they are named or a result.
+pub(super) fn chosen_of_all(input: &Schema, columns: Option<&[String]>) -> Result<Vec<usize>, SpecError> {
+    chosen_of(input, columns, |_| true)
+}
+
+fn chosen_of(
+    input: &Schema,
+    columns: Option<&[String]>,
+    is_writable: fn(&ColumnType) -> bool,
+) -> Result<Vec<usize>, SpecError> {
     let Some(names) = columns else {
+        let is_default =
+            |field: &Field| field.role != Role::Auxiliary && is_writable(&field.ty) && !is_pixels(&field.ty);
         let is_chosen = |(column, field): (usize, &Field)| is_default(field).then_some(column);
         let chosen: Vec<_> = input.fields.iter().enumerate().filter_map(is_chosen).collect();
         if chosen.is_empty() {
@@ -40,10 +55,9 @@ pub(super) fn chosen(input: &Schema, columns: Option<&[String]>) -> Result<Vec<u
     Ok(chosen)
 }
 
-/// Whether the column is written where nothing else was said. Tensors of bytes are pixels: nobody reads them as text.
-fn is_default(field: &Field) -> bool {
-    let is_pixels = matches!(field.ty, ColumnType::Tensor { dtype: DType::U8, .. });
-    field.role != Role::Auxiliary && is_writable(&field.ty) && !is_pixels
+/// Tensors of bytes are pixels: they are written only where they are named.
+pub(super) fn is_pixels(ty: &ColumnType) -> bool {
+    matches!(ty, ColumnType::Tensor { dtype: DType::U8, .. })
 }
 
 fn is_writable(ty: &ColumnType) -> bool {

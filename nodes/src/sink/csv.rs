@@ -1,20 +1,23 @@
 //! `sink.csv`: a table with one header line.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use csv::{Terminator, Writer, WriterBuilder};
-use engine::data::{Batch, Column, RowPos};
-use engine::node::{
-    BuildCx, Durable, Fault, NodeKind, NodeSpec, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage,
-};
+use engine::data::{Batch, Column};
+use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Objects, Parts, Sealed, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::appending::{Appending, RowFormat};
 use super::columns::chosen;
+use super::compression::Compression;
+use super::destination::{Destination, Parts as Numbering, final_paths};
 use super::json::write_value;
-use super::jsonl::final_paths;
-use super::lines::resume_lines;
-use engine::durable::Partial;
+use super::objects::{SinkStore, is_object};
+use super::rotate::Rotate;
+use super::stale::remove_stale;
+use crate::store::StoreOptions;
 
 /// Writes comma-separated values with a header line.
 ///
@@ -34,11 +37,20 @@ use engine::durable::Partial;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Csv {
-    /// The file to write, relative to the pipeline file; folders are made. `-` is standard output.
+    /// The file to write, relative to the pipeline file; folders are made. Compressed if it ends in `.gz` or `.zst`. `-` is
+    /// standard output.
     path: String,
     /// The columns to write, in this order. Default: `uri`, `id` where it differs, what the source carried, and results,
     /// without pixels.
     columns: Option<Vec<String>>,
+    /// `gzip`, `zstd` or `none`. Default: by the ending of `path`.
+    compression: Option<Compression>,
+    /// Several files, each with a header, instead of one: `{rows: 100000}`, `{bytes: 512MiB}` before compression, or both.
+    rotate: Option<Rotate>,
+    /// How the store of a `path` that is a URL is reached.
+    #[serde(default)]
+    #[schemars(with = "StoreOptions")]
+    store: SinkStore,
 }
 
 impl NodeKind for Csv {
@@ -47,6 +59,8 @@ impl NodeKind for Csv {
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         chosen(cx.input(), self.columns.as_deref())?;
+        Rotate::check(self.rotate.as_ref(), &self.path)?;
+        self.store.check(&self.path)?;
         Ok(NodeSpec::default().with_detail(&self.path))
     }
 
@@ -54,85 +68,76 @@ impl NodeKind for Csv {
         let columns = chosen(cx.input(), self.columns.as_deref());
         let columns = columns.map_err(|error| Fault::permanent(error.to_string()))?;
         let names = columns.iter().map(|&column| cx.input().fields[column].name.to_string()).collect();
-        let path = cx.output(&self.path);
-        let out = Partial::open(&path, &cx.resolve(&path))?;
-        Ok(Stage::Sink(Box::new(CsvSink { columns, names, out, n_rows: 0, cell: Vec::new() })))
+        let destination = Destination::new(cx, &self.path, Numbering::of(self.rotate));
+        let compression = Compression::of(&self.path, self.compression);
+        let format = Table { columns, names, cell: Vec::new() };
+        Ok(Stage::Sink(Box::new(Appending::open(format, destination, self.rotate, compression)?)))
     }
 
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
         final_paths(base, &self.path)
     }
 
+    fn objects(&self) -> Option<Arc<dyn Objects>> {
+        self.store.objects(&self.path)
+    }
+
+    fn spools(&self) -> bool {
+        is_object(&self.path)
+    }
+
     fn parts(&self) -> Parts {
-        Parts::LinesAfterHeader
+        let is_plain = Compression::of(&self.path, self.compression) == Compression::None;
+        let is_one = self.rotate.is_none() && !is_object(&self.path);
+        if is_plain && is_one { Parts::LinesAfterHeader } else { Parts::Apart }
+    }
+
+    fn tidy(&self, base: &Path, outputs: &[Sealed]) -> Result<(), Fault> {
+        remove_stale(base, outputs, self.rotate, &self.store)
     }
 }
 
-struct CsvSink {
+/// A row is a record of cells.
+struct Table {
     columns: Vec<usize>,
     names: Vec<String>,
-    out: Partial,
-    n_rows: u64,
     cell: Vec<u8>,
-}
-
-impl CsvSink {
-    fn write_header(&mut self) {
-        if self.out.n_bytes() == 0 {
-            table(self.out.buffer()).write_record(&self.names).expect(TO_MEMORY);
-        }
-    }
 }
 
 const TO_MEMORY: &str = "a record can be written to memory";
 
+/// What the writer holds before it hands it on: it is made anew for each row.
+const ROW_BYTES: usize = 256;
+
 fn table(text: &mut Vec<u8>) -> Writer<&mut Vec<u8>> {
-    WriterBuilder::new().has_headers(false).terminator(Terminator::Any(b'\n')).from_writer(text)
+    let mut builder = WriterBuilder::new();
+    builder.has_headers(false).terminator(Terminator::Any(b'\n')).buffer_capacity(ROW_BYTES);
+    builder.from_writer(text)
 }
 
-impl Sink for CsvSink {
-    fn write(&mut self, batch: &Batch) -> Result<(), Fault> {
-        self.write_header();
-        let mut table = table(self.out.buffer());
-        for row_idx in 0..batch.n_rows() {
-            for &column in &self.columns {
-                let values = &batch.columns()[column];
-                let written = match values {
-                    Column::Text(texts) => table.write_field(texts.get(row_idx)),
-                    Column::Float(numbers) if !numbers.values()[row_idx].is_finite() => table.write_field(""),
-                    _ => {
-                        self.cell.clear();
-                        write_value(&mut self.cell, values, row_idx);
-                        table.write_field(&self.cell)
-                    }
-                };
-                written.expect(TO_MEMORY);
-            }
-            table.write_record(None::<&[u8]>).expect(TO_MEMORY);
+impl RowFormat for Table {
+    fn begin(&mut self, out: &mut Vec<u8>) {
+        table(out).write_record(&self.names).expect(TO_MEMORY);
+    }
+
+    fn row(&mut self, batch: &Batch, row_idx: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
+        let mut table = table(out);
+        for &column in &self.columns {
+            let values = &batch.columns()[column];
+            let written = match values {
+                Column::Text(texts) => table.write_field(texts.get(row_idx)),
+                Column::Float(numbers) if !numbers.values()[row_idx].is_finite() => table.write_field(""),
+                _ => {
+                    self.cell.clear();
+                    write_value(&mut self.cell, values, row_idx);
+                    table.write_field(&self.cell)
+                }
+            };
+            written.expect(TO_MEMORY);
         }
+        table.write_record(None::<&[u8]>).expect(TO_MEMORY);
         table.flush().expect(TO_MEMORY);
-        drop(table);
-        self.n_rows += batch.n_rows() as u64;
-        self.out.end_batch()
-    }
-
-    fn cut(&mut self, _upto: RowPos) -> Result<(SinkPos, Durable), Fault> {
-        let (bytes, durable) = self.out.cut()?;
-        Ok((SinkPos { bytes, rows: self.n_rows, ..SinkPos::default() }, durable))
-    }
-
-    fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {
-        self.n_rows = at.rows;
-        resume_lines(&mut self.out, at.bytes)
-    }
-
-    fn seal(mut self: Box<Self>) -> Result<Vec<Sealed>, Fault> {
-        self.write_header();
-        Ok(vec![self.out.seal(self.n_rows)?])
-    }
-
-    fn unfinished(&self) -> Option<PathBuf> {
-        self.out.unfinished()
+        Ok(())
     }
 }
 
@@ -141,10 +146,10 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use engine::data::{ColumnType, Field, Role, RowMut, Schema};
-    use engine::node::harness::{Harness, batch};
-
+    use engine::data::{ColumnType, Field, Role, RowMut, RowPos, Schema};
     use engine::durable::publish;
+    use engine::node::Sink;
+    use engine::node::harness::{Harness, batch};
 
     use super::*;
 
@@ -214,5 +219,24 @@ mod tests {
             let text = fs::read_to_string(folder.path().join("o.csv")).unwrap();
             assert_eq!(text, format!("score\n{}", "0.1\n".repeat(n_before + 1)));
         }
+    }
+
+    #[test]
+    fn each_part_of_a_table_has_its_header() {
+        let folder = tempfile::tempdir().unwrap();
+        let with = "{path: o.csv.gz, columns: [score], rotate: {rows: 2}}";
+        let mut sink = sink(folder.path(), with);
+        sink.write(&batch(&schema(), 0, 2, write)).unwrap();
+        drop(sink.cut(RowPos::new(0, 2)).unwrap());
+        let mut sealed = sink.closed();
+        assert_eq!(sealed.len(), 1);
+        sink.write(&batch(&schema(), 0, 1, write)).unwrap();
+        sealed.extend(sink.seal().unwrap());
+        publish(folder.path(), &sealed).unwrap();
+        let read = |name: &str| {
+            let file = fs::File::open(folder.path().join(name)).unwrap();
+            std::io::read_to_string(Compression::Gzip.reader(file).unwrap()).unwrap()
+        };
+        assert_eq!((&*read("o-00000.csv.gz"), &*read("o-00001.csv.gz")), ("score\n0.1\n0.1\n", "score\n0.1\n"));
     }
 }

@@ -1,18 +1,22 @@
 //! `sink.jsonl`: one JSON object a row.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use engine::data::{Batch, RowPos};
-use engine::node::{
-    BuildCx, Durable, Fault, NodeKind, NodeSpec, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage, normalised,
-};
+use engine::data::Batch;
+use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Objects, Parts, Sealed, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::appending::{Appending, RowFormat};
 use super::columns::chosen;
+use super::compression::Compression;
+use super::destination::{Destination, Parts as Numbering, final_paths};
 use super::json::{write_text, write_value};
-use super::lines::resume_lines;
-use engine::durable::{Partial, STDOUT};
+use super::objects::{SinkStore, is_object};
+use super::rotate::Rotate;
+use super::stale::remove_stale;
+use crate::store::StoreOptions;
 
 /// Writes one JSON object a row, one a line, keys in the order of the columns.
 ///
@@ -29,14 +33,23 @@ use engine::durable::{Partial, STDOUT};
 /// ```yaml
 /// out: {kind: sink.jsonl, with: {path: out/labels.jsonl}}
 /// ```
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Jsonl {
-    /// The file to write, relative to the pipeline file; folders are made. `-` is standard output.
+    /// The file to write, relative to the pipeline file; folders are made. Compressed if it ends in `.gz` or `.zst`. `-` is
+    /// standard output.
     pub(crate) path: String,
     /// The columns to write, in this order. Default: `uri`, `id` where it differs, what the source carried, and results,
     /// without pixels.
     pub(crate) columns: Option<Vec<String>>,
+    /// `gzip`, `zstd` or `none`. Default: by the ending of `path`.
+    pub(crate) compression: Option<Compression>,
+    /// Several files instead of one: `{rows: 100000}`, `{bytes: 512MiB}` before compression, or both.
+    pub(crate) rotate: Option<Rotate>,
+    /// How the store of a `path` that is a URL is reached.
+    #[serde(default)]
+    #[schemars(with = "StoreOptions")]
+    pub(crate) store: SinkStore,
 }
 
 impl NodeKind for Jsonl {
@@ -45,6 +58,8 @@ impl NodeKind for Jsonl {
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         chosen(cx.input(), self.columns.as_deref())?;
+        Rotate::check(self.rotate.as_ref(), &self.path)?;
+        self.store.check(&self.path)?;
         Ok(NodeSpec::default().with_detail(&self.path))
     }
 
@@ -56,8 +71,25 @@ impl NodeKind for Jsonl {
         final_paths(base, &self.path)
     }
 
+    fn objects(&self) -> Option<Arc<dyn Objects>> {
+        self.store.objects(&self.path)
+    }
+
+    fn spools(&self) -> bool {
+        is_object(&self.path)
+    }
+
     fn parts(&self) -> Parts {
-        Parts::Lines
+        match (Compression::of(&self.path, self.compression), self.rotate) {
+            _ if is_object(&self.path) => Parts::Apart,
+            (_, Some(_)) => Parts::Apart,
+            (Compression::None, None) => Parts::Lines,
+            (Compression::Gzip | Compression::Zstd, None) => Parts::Pieces,
+        }
+    }
+
+    fn tidy(&self, base: &Path, outputs: &[Sealed]) -> Result<(), Fault> {
+        remove_stale(base, outputs, self.rotate, &self.store)
     }
 }
 
@@ -72,55 +104,29 @@ impl Jsonl {
             key.push(b':');
             (column, key)
         });
-        let path = cx.output(&self.path);
-        Ok(JsonlSink { keys: keys.collect(), out: Partial::open(&path, &cx.resolve(&path))?, n_rows: 0 })
+        let destination = Destination::new(cx, &self.path, Numbering::of(self.rotate));
+        let compression = Compression::of(&self.path, self.compression);
+        Appending::open(JsonLines { keys: keys.collect() }, destination, self.rotate, compression)
     }
-}
-
-/// The files that a sink with the option `path` gives their final names.
-pub(super) fn final_paths(base: &Path, path: &str) -> Vec<PathBuf> {
-    if path == STDOUT { Vec::new() } else { vec![normalised(&base.join(path))] }
 }
 
 /// See [`Jsonl`].
-pub(crate) struct JsonlSink {
+pub(crate) type JsonlSink = Appending<JsonLines>;
+
+/// A row is an object on a line of its own.
+pub(crate) struct JsonLines {
     /// The columns, each with the text before its value.
     keys: Vec<(usize, Vec<u8>)>,
-    out: Partial,
-    n_rows: u64,
 }
 
-impl Sink for JsonlSink {
-    fn write(&mut self, batch: &Batch) -> Result<(), Fault> {
-        for row_idx in 0..batch.n_rows() {
-            let text = self.out.buffer();
-            for (column, key) in &self.keys {
-                text.extend_from_slice(key);
-                write_value(text, &batch.columns()[*column], row_idx);
-            }
-            text.extend_from_slice(b"}\n");
-            self.n_rows += 1;
-            self.out.spill()?;
+impl RowFormat for JsonLines {
+    fn row(&mut self, batch: &Batch, row_idx: usize, out: &mut Vec<u8>) -> Result<(), Fault> {
+        for (column, key) in &self.keys {
+            out.extend_from_slice(key);
+            write_value(out, &batch.columns()[*column], row_idx);
         }
-        self.out.end_batch()
-    }
-
-    fn cut(&mut self, _upto: RowPos) -> Result<(SinkPos, Durable), Fault> {
-        let (bytes, durable) = self.out.cut()?;
-        Ok((SinkPos { bytes, rows: self.n_rows, ..SinkPos::default() }, durable))
-    }
-
-    fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {
-        self.n_rows = at.rows;
-        resume_lines(&mut self.out, at.bytes)
-    }
-
-    fn seal(self: Box<Self>) -> Result<Vec<Sealed>, Fault> {
-        Ok(vec![self.out.seal(self.n_rows)?])
-    }
-
-    fn unfinished(&self) -> Option<PathBuf> {
-        self.out.unfinished()
+        out.extend_from_slice(b"}\n");
+        Ok(())
     }
 }
 
@@ -129,11 +135,10 @@ mod tests {
     use std::fs;
     use std::sync::Arc;
 
-    use engine::data::{ColumnType, DType, Dim, Field, Role, RowMut, Schema};
-    use engine::node::harness::{Harness, batch};
-
+    use engine::data::{ColumnType, DType, Dim, Field, Role, RowMut, RowPos, Schema};
     use engine::durable::publish;
-    use engine::node::Place;
+    use engine::node::harness::{Harness, batch};
+    use engine::node::{Place, SinkPos};
 
     use super::*;
 
@@ -220,12 +225,81 @@ mod tests {
         assert_eq!(read("a.jsonl"), read("b.jsonl"));
     }
 
+    /// The text of all parts, after the run was cut at row 20 and gone on with, or not.
+    fn parts(name: &str, more: &str, resumed: bool) -> Vec<(String, String)> {
+        let folder = tempfile::tempdir().unwrap();
+        let with = format!("{{path: {name}{more}}}");
+        let node = Harness::new::<Jsonl>(&with, vec![schema()]).in_folder(folder.path());
+        let mut sink = node.sink().unwrap();
+        let mut sealed = Vec::new();
+        sink.write(&batch(&schema(), 0, 20, write)).unwrap();
+        let (pos, _) = sink.cut(RowPos::new(0, 20)).unwrap();
+        sealed.extend(sink.closed());
+        if resumed {
+            sink.write(&batch(&schema(), 20, 17, write)).unwrap();
+            drop(sink.cut(RowPos::new(0, 37)).unwrap());
+            sink.write(&batch(&schema(), 37, 3, write)).unwrap();
+            drop(sink);
+            sink = node.sink().unwrap();
+            let pos: SinkPos = serde_json::from_str(&serde_json::to_string(&pos).unwrap()).unwrap();
+            let redone = sink.resume(&pos).unwrap();
+            assert!(redone > 0 && redone <= 20, "{redone} rows done again");
+        }
+        for first in (20..50).step_by(6) {
+            sink.write(&batch(&schema(), first, 6, write)).unwrap();
+            drop(sink.cut(RowPos::new(0, first + 6)).unwrap());
+            sealed.extend(sink.closed());
+        }
+        sealed.extend(sink.seal().unwrap());
+        publish(folder.path(), &sealed).unwrap();
+        node.node().tidy(folder.path(), &sealed).unwrap();
+        let mut names: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.retain(|name| name != ".flowgpu");
+        names.sort();
+        assert_eq!(names, sealed.iter().map(|sealed| sealed.path.clone()).collect::<Vec<_>>());
+        let read = |sealed: &Sealed| {
+            let file = fs::File::open(folder.path().join(&sealed.path)).unwrap();
+            assert_eq!(file.metadata().unwrap().len(), sealed.bytes);
+            let text = std::io::read_to_string(Compression::of(&sealed.path, None).reader(file).unwrap()).unwrap();
+            assert_eq!(text.lines().count() as u64, sealed.rows);
+            (sealed.path.clone(), text)
+        };
+        sealed.iter().map(read).collect()
+    }
+
     #[test]
-    fn final_paths_are_the_same_however_they_are_written() {
-        let writes =
-            |path: &str| Harness::new::<Jsonl>(&format!("path: '{path}'"), vec![]).node().writes(Path::new("/base"));
-        assert_eq!(writes("./out/../o.jsonl"), writes("o.jsonl"));
-        assert_eq!(writes("o.jsonl"), [PathBuf::from("/base/o.jsonl")]);
-        assert!(writes("-").is_empty());
+    fn compressed_and_divided_outputs_are_resumed_to_what_they_would_have_been() {
+        let whole = parts("o.jsonl", "", false);
+        for (name, more, n_parts) in [
+            ("o.jsonl.gz", "", 1),
+            ("o.jsonl.zst", "", 1),
+            ("o.jsonl", ", rotate: {rows: 12}", 5),
+            ("o.jsonl.zst", ", rotate: {bytes: 1KiB}", 5),
+            ("o.jsonl.gz", ", rotate: {rows: 10}", 5),
+        ] {
+            let (at_once, resumed) = (parts(name, more, false), parts(name, more, true));
+            assert_eq!(at_once, resumed, "{name}{more}");
+            assert_eq!(at_once.iter().map(|(_, text)| text.as_str()).collect::<String>(), whole[0].1);
+            assert_eq!(at_once.len(), n_parts, "{name}{more}");
+            assert_eq!(at_once[0].0, if more.is_empty() { name.to_owned() } else { name.replace("o.", "o-00000.") });
+        }
+    }
+
+    #[test]
+    fn an_output_of_no_rows_is_a_whole_file_in_every_form() {
+        for (with, name) in
+            [("path: o.jsonl.gz", "o.jsonl.gz"), ("{path: o.jsonl.zst, rotate: {rows: 1}}", "o-00000.jsonl.zst")]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let sink = Harness::new::<Jsonl>(with, vec![schema()]).in_folder(folder.path()).sink().unwrap();
+            let sealed = sink.seal().unwrap();
+            publish(folder.path(), &sealed).unwrap();
+            let bytes = fs::read(folder.path().join(name)).unwrap();
+            assert!(!bytes.is_empty());
+            assert_eq!(std::io::read_to_string(Compression::of(name, None).reader(&bytes[..]).unwrap()).unwrap(), "");
+        }
     }
 }

@@ -1,19 +1,22 @@
 //! `sink.npy`: a column of tensors as one NumPy array.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use bytemuck::cast_slice;
-use engine::data::{Batch, Column, DType, Field, Role, RowPos, Schema, TensorRef};
+use engine::data::{Batch, Column, DType, Field, RowPos, Schema};
 use engine::node::{
-    BuildCx, Durable, Fault, NodeKind, NodeSpec, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage, find_column,
-    normalised,
+    BuildCx, Durable, Fault, NodeKind, NodeSpec, Objects, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage, find_column,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::destination::{Destination, Parts as Numbering, Spooled, final_paths};
+use super::ids::{id_column, ids_path};
 use super::json::write_text;
 use super::lines::resume_lines;
-use super::npy_header::{header, written_as};
+use super::npy_header::{append_elements, header, written_as};
+use super::objects::{SinkStore, is_object};
+use crate::store::StoreOptions;
 use engine::durable::{Partial, STDOUT};
 
 /// Writes one column of tensors as one array with the rows as its first dimension, for `numpy.load`, and the rows' ids
@@ -38,6 +41,10 @@ pub struct Npy {
     path: String,
     /// The column to write. Default: the only one that fits.
     column: Option<String>,
+    /// How the store of a `path` that is a URL is reached.
+    #[serde(default)]
+    #[schemars(with = "StoreOptions")]
+    store: SinkStore,
 }
 
 struct Resolved {
@@ -58,15 +65,8 @@ impl Npy {
         let fits = |field: &Field| field.ty.fixed_shape().is_some();
         let column = find_column(input, self.column.as_deref(), "a column of tensors of one shape", hint, fits)?;
         let (dtype, shape) = input.fields[column].ty.fixed_shape().expect("the column was found by it");
-        let id = input.index_of_role(Role::Id).or_else(|| input.index_of_role(Role::Uri));
-        let id = id.or_else(|| input.index_of("id")).or_else(|| input.index_of("uri"));
-        let id = id.ok_or_else(|| SpecError::new(format!("the rows have no id: the input gives {}", input.names())))?;
-        Ok(Resolved { column, id, dtype, shape })
+        Ok(Resolved { column, id: id_column(input)?, dtype, shape })
     }
-}
-
-fn ids_path(path: &str) -> String {
-    format!("{}.ids.jsonl", path.strip_suffix(".npy").unwrap_or(path))
 }
 
 impl NodeKind for Npy {
@@ -75,28 +75,39 @@ impl NodeKind for Npy {
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         self.resolve(cx.input())?;
+        self.store.check(&self.path)?;
         Ok(NodeSpec::default().with_detail(&self.path))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let resolved = self.resolve(cx.input()).map_err(|error| Fault::permanent(error.to_string()))?;
-        let path = cx.output(&self.path);
-        let ids_path = ids_path(&path);
+        let destination = Destination::new(cx, &self.path, Numbering::One);
+        let name = destination.name(0);
         Ok(Stage::Sink(Box::new(NpySink {
             resolved,
-            array: Partial::open(&path, &cx.resolve(&path))?,
-            ids: Partial::open(&ids_path, &cx.resolve(&ids_path))?,
+            array: destination.open(&name)?,
+            ids: destination.open(&ids_path(&name))?,
+            destination,
             n_rows: 0,
         })))
     }
 
     fn writes(&self, base: &Path) -> Vec<PathBuf> {
-        [&self.path, &ids_path(&self.path)].map(|path| normalised(&base.join(path))).into()
+        [self.path.clone(), ids_path(&self.path)].iter().flat_map(|path| final_paths(base, path)).collect()
+    }
+
+    fn objects(&self) -> Option<Arc<dyn Objects>> {
+        self.store.objects(&self.path)
+    }
+
+    fn spools(&self) -> bool {
+        is_object(&self.path)
     }
 }
 
 struct NpySink {
     resolved: Resolved,
+    destination: Destination,
     array: Partial,
     ids: Partial,
     n_rows: u64,
@@ -136,7 +147,7 @@ impl Sink for NpySink {
                     format!("a row has the shape {:?}, and {:?} was announced", tensor.shape, self.resolved.shape);
                 return Err(Fault::bug(message));
             }
-            append(self.array.buffer(), tensor);
+            append_elements(self.array.buffer(), tensor);
             self.array.spill()?;
             write_text(self.ids.buffer(), ids.get(row_idx));
             self.ids.buffer().push(b'\n');
@@ -171,7 +182,8 @@ impl Sink for NpySink {
         self.write_header();
         let header = self.header();
         self.array.overwrite(0, &header)?;
-        Ok(vec![self.ids.seal(self.n_rows)?, self.array.seal(self.n_rows)?])
+        let sealed = [self.ids.seal(self.n_rows)?, self.array.seal(self.n_rows)?];
+        sealed.map(|sealed| self.destination.sealed(sealed, Spooled::Stays)).into_iter().collect()
     }
 
     fn unfinished(&self) -> Option<PathBuf> {
@@ -179,19 +191,11 @@ impl Sink for NpySink {
     }
 }
 
-/// Appends the elements of a row.
-fn append(bytes: &mut Vec<u8>, tensor: TensorRef<'_>) {
-    match written_as(tensor.dtype) == tensor.dtype {
-        true => bytes.extend_from_slice(tensor.bytes),
-        false => bytes.extend_from_slice(cast_slice(&tensor.to_f32())),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use engine::data::{ColumnType, Dim, RowMut};
+    use engine::data::{ColumnType, Dim, Role, RowMut};
     use engine::durable::publish;
     use engine::node::harness::{Harness, batch};
     use half::bf16;

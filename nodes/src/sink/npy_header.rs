@@ -3,7 +3,7 @@
 //! The format is version 1.0 of NumPy's: a magic string, the version, the header's length in two bytes, the header, whose
 //! end lies at a multiple of 64 bytes.
 
-use engine::data::DType;
+use engine::data::{DType, TensorRef};
 
 /// What precedes the dictionary: magic, version, length.
 const LEAD: usize = 10;
@@ -17,20 +17,45 @@ pub(super) fn written_as(dtype: DType) -> DType {
 
 /// The header of an array of `n_rows` rows; as long for any number of rows.
 pub(super) fn header(dtype: DType, shape: &[usize], n_rows: u64) -> Vec<u8> {
-    let longest = dictionary(dtype, shape, u64::MAX).len();
+    let whole = |n_rows: u64| shape_text([n_rows].into_iter().chain(shape.iter().map(|&dim| dim as u64)));
+    padded(&dictionary(dtype, &whole(n_rows)), dictionary(dtype, &whole(u64::MAX)).len())
+}
+
+/// The header of one array of a shape.
+pub(super) fn array_header(dtype: DType, shape: &[usize]) -> Vec<u8> {
+    let dictionary = dictionary(dtype, &shape_text(shape.iter().map(|&dim| dim as u64)));
+    padded(&dictionary, dictionary.len())
+}
+
+/// Appends the elements of an array.
+pub(super) fn append_elements(bytes: &mut Vec<u8>, tensor: TensorRef<'_>) {
+    match written_as(tensor.dtype) == tensor.dtype {
+        true => bytes.extend_from_slice(tensor.bytes),
+        false => bytes.extend_from_slice(bytemuck::cast_slice(&tensor.to_f32())),
+    }
+}
+
+/// The header with room for a dictionary of `longest` bytes.
+fn padded(dictionary: &str, longest: usize) -> Vec<u8> {
     // One more for the line end.
     let end = (LEAD + longest + 1).next_multiple_of(ALIGN);
     let length = u16::try_from(end - LEAD).expect("a header of few dimensions is short");
     let mut header = Vec::with_capacity(end);
     header.extend_from_slice(b"\x93NUMPY\x01\x00");
     header.extend_from_slice(&length.to_le_bytes());
-    header.extend_from_slice(dictionary(dtype, shape, n_rows).as_bytes());
+    header.extend_from_slice(dictionary.as_bytes());
     header.resize(end - 1, b' ');
     header.push(b'\n');
     header
 }
 
-fn dictionary(dtype: DType, shape: &[usize], n_rows: u64) -> String {
+/// A tuple: one of one has a comma behind it.
+fn shape_text(dims: impl Iterator<Item = u64>) -> String {
+    let dims: Vec<_> = dims.map(|dim| format!("{dim},")).collect();
+    dims.join(" ")
+}
+
+fn dictionary(dtype: DType, shape: &str) -> String {
     let order = if cfg!(target_endian = "big") { '>' } else { '<' };
     let descr = match written_as(dtype) {
         DType::U8 => "|u1".to_owned(),
@@ -38,9 +63,7 @@ fn dictionary(dtype: DType, shape: &[usize], n_rows: u64) -> String {
         DType::F32 | DType::BF16 => format!("{order}f4"),
         DType::I64 => format!("{order}i8"),
     };
-    // A tuple of one has a comma behind it.
-    let dims: String = shape.iter().map(|dim| format!(" {dim},")).collect();
-    format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({n_rows},{dims}), }}")
+    format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({shape}), }}")
 }
 
 #[cfg(test)]

@@ -1,17 +1,21 @@
 //! `sink.test_slow`: a disk that cannot keep up, or fills up.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use engine::data::{Batch, RowPos};
 use engine::node::{
-    BuildCx, Durable, Fault, NodeKind, NodeSpec, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage,
+    BuildCx, Durable, Fault, NodeKind, NodeSpec, Objects, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::wait::wait_for;
+use crate::sink::SinkStore;
 use crate::sink::jsonl::{Jsonl, JsonlSink};
+use crate::sink::rotate::Rotate;
+use crate::store::StoreOptions;
 
 /// Writes as `sink.jsonl` does, and waits with each row.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -26,13 +30,20 @@ pub struct SlowSink {
     micros: u64,
     /// Rows that are written before it fails.
     fault_after: Option<u64>,
+    /// Several files instead of one.
+    rotate: Option<Rotate>,
+    /// How the store of a `path` that is a URL is reached.
+    #[serde(default)]
+    #[schemars(with = "StoreOptions")]
+    store: SinkStore,
     /// It writes nothing before this file exists, in the pipeline's folder.
     until: Option<PathBuf>,
 }
 
 impl SlowSink {
     fn jsonl(&self) -> Jsonl {
-        Jsonl { path: self.path.clone(), columns: self.columns.clone() }
+        let (path, columns, store) = (self.path.clone(), self.columns.clone(), self.store.clone());
+        Jsonl { path, columns, compression: None, rotate: self.rotate, store }
     }
 }
 
@@ -54,8 +65,20 @@ impl NodeKind for SlowSink {
         self.jsonl().writes(base)
     }
 
+    fn objects(&self) -> Option<Arc<dyn Objects>> {
+        self.jsonl().objects()
+    }
+
+    fn spools(&self) -> bool {
+        self.jsonl().spools()
+    }
+
     fn parts(&self) -> Parts {
-        Parts::Lines
+        self.jsonl().parts()
+    }
+
+    fn tidy(&self, base: &Path, outputs: &[Sealed]) -> Result<(), Fault> {
+        self.jsonl().tidy(base, outputs)
     }
 }
 
@@ -78,6 +101,10 @@ impl Sink for Slow {
 
     fn cut(&mut self, upto: RowPos) -> Result<(SinkPos, Durable), Fault> {
         self.inner.cut(upto)
+    }
+
+    fn closed(&mut self) -> Vec<Sealed> {
+        self.inner.closed()
     }
 
     fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {

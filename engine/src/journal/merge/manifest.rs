@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use super::shards::Finished;
 use super::shown;
-use crate::durable::Partial;
+use crate::durable::{Partial, partial_path};
 use crate::graph::Graph;
-use crate::node::{Fault, Sealed};
+use crate::journal::StateFolder;
+use crate::node::{Fault, Place, Sealed, is_url, numbered};
 
 /// The list: for whoever reads the parts as one.
 #[derive(Debug, Serialize)]
@@ -17,7 +18,7 @@ struct Manifest<'a> {
     name: &'a str,
     node: &'a str,
     rows: u64,
-    /// In the order of the shards.
+    /// In the order of the shards, and of the parts of each.
     parts: Vec<PartLine<'a>>,
 }
 
@@ -50,20 +51,44 @@ impl<'a> FileLine<'a> {
 pub(super) fn write(graph: &Graph, node: &str, path: &Path, shards: &[Finished]) -> Result<Sealed, Fault> {
     let mut parts = Vec::with_capacity(shards.len());
     for shard in shards {
-        // The output itself is the last that gets its name: whoever sees it finds what belongs to it.
-        let mut files: Vec<_> = shard.sealed.outputs.iter().filter(|output| output.node == node).collect();
-        let Some(last) = files.pop() else {
+        let files: Vec<_> = shard.sealed.outputs.iter().filter(|output| output.node == node).collect();
+        let Some(last) = files.last() else {
             return Err(Fault::permanent(format!("shard {} has no output of it", shard.shard.index)));
         };
-        let beside = files.into_iter().map(|output| FileLine::of(&output.sealed)).collect();
-        parts.push(PartLine { file: FileLine::of(&last.sealed), beside });
+        let mut beside = Vec::new();
+        for output in &files {
+            // A part is the last of its files that gets its name: whoever sees it finds what belongs to it.
+            match is_alike(&output.sealed.path, &last.sealed.path) {
+                true => {
+                    parts.push(PartLine { file: FileLine::of(&output.sealed), beside: std::mem::take(&mut beside) })
+                }
+                false => beside.push(FileLine::of(&output.sealed)),
+            }
+        }
     }
     let rows = parts.iter().map(|part| part.file.rows).sum();
     let manifest = Manifest { version: 1, name: &graph.name, node, rows, parts };
     let path = path.with_extension("manifest.json");
-    let mut out = Partial::open(&shown(graph, &path), &path)?;
+    let name = shown(graph, &path);
+    let spool = StateFolder::of(graph, None).spool_of(node);
+    let local = if is_url(&path) { spool.join("manifest.json") } else { path.clone() };
+    let mut out = Partial::open(&name, &local)?;
     serde_json::to_writer_pretty(out.buffer(), &manifest)
         .map_err(|error| Fault::bug(format!("a list of parts is no JSON: {error}")))?;
     out.buffer().push(b'\n');
-    out.seal(rows)
+    let sealed = out.seal(rows)?;
+    if !is_url(&path) {
+        return Ok(sealed);
+    }
+    let local = partial_path(&local);
+    let spooled = local.strip_prefix(&graph.base).unwrap_or(&local).display().to_string();
+    Ok(Sealed { spooled: Some(spooled), place: Place::Object, ..sealed })
+}
+
+/// Whether two files are the same but for the number of the part.
+fn is_alike(one: &str, other: &str) -> bool {
+    let name = |path: &str| {
+        path.rsplit('/').next().and_then(numbered).map(|(stem, _, ending)| (stem.to_owned(), ending.to_owned()))
+    };
+    one == other || name(one).is_some_and(|alike| name(other) == Some(alike))
 }

@@ -17,7 +17,8 @@ use std::path::Path;
 use super::{End, History, Moment, StateFolder};
 use crate::durable::{Lines, Lock, disk, publish};
 use crate::graph::Graph;
-use crate::node::{Fault, Parts, Sealed, Shard, normalised};
+use crate::journal::publish::publish_of;
+use crate::node::{Fault, Parts, Place, Sealed, Shard, normalised};
 
 use join::{Part, join};
 use note::Note;
@@ -103,11 +104,11 @@ pub fn merge(graph: &Graph, of: u32) -> Result<Merge, Fault> {
     let note_path = folder.merged(of);
     let key = Note::key(&shards);
     if let Some(note) = Note::read(&note_path)
-        && note.holds(key, &graph.base)
+        && note.holds(key, graph)?
     {
         return Ok(Merge::Done(note.into_merged()));
     }
-    let missing = shards::without_files(graph, &shards);
+    let missing = shards::without_files(graph, &shards)?;
     if !missing.is_empty() {
         return Ok(Merge::Missing(missing));
     }
@@ -116,6 +117,9 @@ pub fn merge(graph: &Graph, of: u32) -> Result<Merge, Fault> {
     let (outputs, rejects) = joined.inspect_err(|_| discard(graph))?;
     let files: Vec<_> = outputs.iter().map(|output| output.sealed.clone()).chain(rejects.clone()).collect();
     publish(&graph.base, &files)?;
+    for output in outputs.iter().filter(|output| output.sealed.place == Place::Object) {
+        publish_of(graph, &output.node, std::slice::from_ref(&output.sealed))?;
+    }
     let older = graph.reject_path();
     if rejects.is_none() && older.is_file() {
         disk::remove(&older)?;
@@ -175,6 +179,7 @@ fn output(graph: &Graph, node_idx: usize, shards: &[Finished]) -> Result<Joined,
             return Ok(Joined { node: name, sealed, lists: Some(shards.len()) });
         }
         Parts::Lines => join::Header::None,
+        Parts::Pieces => join::Header::Compressed,
         Parts::LinesAfterHeader => join::Header::First,
     };
     let mut parts = Vec::with_capacity(shards.len());

@@ -7,8 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::shards::Finished;
 use super::{Joined, Merged};
-use crate::durable::{disk, is_there};
+use crate::durable::disk;
+use crate::graph::Graph;
 use crate::journal::Moment;
+use crate::journal::publish::stays;
 use crate::node::{Fault, Sealed};
 
 /// What was merged.
@@ -38,9 +40,17 @@ impl Note {
     }
 
     /// Whether this is what these shards would give, and still there.
-    pub(super) fn holds(&self, key: u32, base: &Path) -> bool {
-        let mut files = self.outputs.iter().map(|output| &output.sealed).chain(&self.rejects);
-        self.key == key && files.all(|sealed| is_there(base, sealed))
+    pub(super) fn holds(&self, key: u32, graph: &Graph) -> Result<bool, Fault> {
+        if self.key != key {
+            return Ok(false);
+        }
+        let outputs = self.outputs.iter().map(|output| (Some(&*output.node), &output.sealed));
+        for (sink, sealed) in outputs.chain(self.rejects.iter().map(|rejects| (None, rejects))) {
+            if !stays(graph, sink, sealed)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Writes it to `path`.

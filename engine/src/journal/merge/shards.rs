@@ -8,8 +8,9 @@ use std::path::Path;
 use super::Missing;
 use crate::durable::{Lines, Lock};
 use crate::graph::Graph;
+use crate::journal::publish::stays;
 use crate::journal::{Cut, End, Fingerprint, History, SealedRun, Slice, StateFolder};
-use crate::node::{Fault, Role, Shard};
+use crate::node::{Fault, Place, Role, Sealed, Shard};
 
 /// A shard that is done.
 #[derive(Clone, Debug)]
@@ -82,21 +83,35 @@ pub(super) fn finished(graph: &Graph, of: u32) -> Result<Result<Vec<Finished>, V
 }
 
 /// Those whose outputs are not as long as they were when they were done.
-pub(super) fn without_files(graph: &Graph, shards: &[Finished]) -> Vec<Missing> {
-    let why = |shard: &Finished| {
-        let outputs = shard.sealed.outputs.iter().map(|output| &output.sealed).chain(&shard.sealed.rejects);
-        outputs.map(|sealed| (sealed, fs::metadata(graph.base.join(&sealed.path)))).find_map(|(sealed, found)| {
-            match found {
-                Ok(found) if found.len() == sealed.bytes => None,
-                Ok(found) => {
-                    Some(format!("`{}` has {} bytes, and {} were written", sealed.path, found.len(), sealed.bytes))
-                }
-                Err(error) if error.kind() == ErrorKind::NotFound => Some(format!("`{}` is gone", sealed.path)),
-                Err(error) => Some(format!("`{}` cannot be read: {error}", sealed.path)),
+///
+/// # Errors
+/// A store that does not answer.
+pub(super) fn without_files(graph: &Graph, shards: &[Finished]) -> Result<Vec<Missing>, Fault> {
+    let mut missing = Vec::new();
+    for shard in shards {
+        let outputs = shard.sealed.outputs.iter().map(|output| (Some(&*output.node), &output.sealed));
+        for (sink, output) in outputs.chain(shard.sealed.rejects.iter().map(|rejects| (None, rejects))) {
+            let why = match output.place {
+                Place::Object if stays(graph, sink, output)? => None,
+                Place::Object => Some(format!("`{}` is gone, or not as it was written", output.path)),
+                Place::File | Place::Stream => why_not_there(graph, output),
+            };
+            if let Some(why) = why {
+                missing.push(Missing { shard: shard.shard, why });
+                break;
             }
-        })
-    };
-    shards.iter().filter_map(|shard| Some(Missing { shard: shard.shard, why: why(shard)? })).collect()
+        }
+    }
+    Ok(missing)
+}
+
+fn why_not_there(graph: &Graph, output: &Sealed) -> Option<String> {
+    match fs::metadata(graph.base.join(&output.path)) {
+        Ok(found) if found.len() == output.bytes => None,
+        Ok(found) => Some(format!("`{}` has {} bytes, and {} were written", output.path, found.len(), output.bytes)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Some(format!("`{}` is gone", output.path)),
+        Err(error) => Some(format!("`{}` cannot be read: {error}", output.path)),
+    }
 }
 
 /// What the journal of a shard says: that it is done, or why it cannot be merged.

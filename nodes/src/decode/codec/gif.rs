@@ -45,6 +45,14 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
     limits.check(Format::Gif, width, height)?;
     limits.check(Format::Gif, frame_width as u32, frame_height as u32)?;
 
+    // A code of twelve bits, and fewer, stands for 4,096 pixels at most.
+    let n_pixels = frame_width as u64 * frame_height as u64;
+    if (buffers.stream.len() as u64).saturating_mul(4096) < n_pixels {
+        return Err(DecodeError::truncated(
+            Format::Gif,
+            format!("{} bytes cannot hold {n_pixels} pixels", bytes.len()),
+        ));
+    }
     let mut palette = palette(decoder.palette().unwrap_or(&[]));
     if let Some(index) = transparent {
         let entry = &mut palette[usize::from(index)];

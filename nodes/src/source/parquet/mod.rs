@@ -133,9 +133,8 @@ impl Parquet {
             Carry::Word(CarryWord::All) => {
                 let names = schema.fields().iter().map(|field| field.name().clone());
                 let is_other = |name: &String| {
-                    let is_used_up =
-                        name == self.image() && ImageForm::of(image.data_type()) != Some(ImageForm::Reference);
-                    !is_used_up && !OWN.contains(&name.as_str())
+                    let is_struct = ImageForm::of(image.data_type()) != Some(ImageForm::Reference);
+                    !OWN.contains(&name.as_str()) && (!is_struct || name != self.image())
                 };
                 (names.filter(is_other).collect(), false)
             }

@@ -32,9 +32,6 @@ pub(super) struct Records {
     is_ended: bool,
 }
 
-/// A line, and the object that it is.
-type JsonLine = (u64, Result<Map<String, Value>, Reject>);
-
 enum Lines {
     Jsonl {
         stream: Stream,
@@ -157,9 +154,12 @@ impl Records {
     }
 }
 
+/// An object, or why there is none, with its line.
+type Numbered = (u64, Result<Map<String, Value>, Reject>);
+
 impl Lines {
     /// The next line that is not blank, and the object that it is.
-    fn next_object(&mut self, uri: &str, need: Need) -> Result<Option<JsonLine>, Reject> {
+    fn next_object(&mut self, uri: &str, need: Need) -> Result<Option<Numbered>, Reject> {
         let Lines::Jsonl { stream, line: number, max_bytes } = self else { return Ok(None) };
         let mut line = Vec::new();
         loop {
