@@ -314,6 +314,60 @@ mod tests {
         assert!(!reads("/p/out.jsonl"));
     }
 
+    fn texts(column: &Column, n_rows: usize) -> Vec<String> {
+        let Column::Text(text) = column else { panic!("no text") };
+        (0..n_rows).map(|row_idx| text.get(row_idx).to_owned()).collect()
+    }
+
+    #[test]
+    fn a_manifest_names_files_behind_those_of_the_path_and_excludes_hold_for_both() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["a/1.jpg", "a/thumbs/2.jpg", "b/3.jpg", "b/thumbs/4.jpg", "#5.jpg"] {
+            fs::create_dir_all(folder.path().join(name).parent().unwrap()).unwrap();
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        let list = b"./b//3.jpg\r\n\n  \nb/thumbs/4.jpg\n#5.jpg\nnone.jpg\nftp://u:S3CRET@h/a\n\xff.jpg\n\
+            https://h/thumbs/a.jpg?sig=S3CRET\nhttps://u:S3CRET@localhost:1/x/6.jpg?sig=S3CRET";
+        fs::write(folder.path().join("list.txt"), list).unwrap();
+        let with = "{path: 'a/**/*.jpg', manifest: list.txt, exclude: '**/thumbs/**', label_from: parent, \
+                    store: {attempts: 1, timeout: 1s}}";
+        let source = source(folder.path(), with);
+        let items = source.items(2).unwrap();
+        let uris: Vec<_> = items.iter().map(|item| item.uri.as_str()).collect();
+        let expected =
+            ["a/1.jpg", "b/3.jpg", "#5.jpg", "none.jpg", "ftp://h/a", "%FF.jpg", "https://localhost:1/x/6.jpg"];
+        assert_eq!(uris, expected);
+        assert!(items.iter().all(|item| !item.locator.to_string_lossy().contains("S3CRET")));
+        let mapped = source.fetch(&items);
+        assert_eq!(mapped.passed, [0, 1, 2]);
+        assert_eq!(texts(&mapped.columns[3], 3)[..2], ["a", "b"]);
+        assert!(mapped.rejects.iter().all(|(_, reject)| !reject.message.contains("S3CRET")), "{:?}", mapped.rejects);
+        assert_eq!(codes(&mapped), [code::NOT_FOUND, code::UNSUPPORTED, code::NOT_FOUND, code::IO]);
+        let stage = source.source().unwrap();
+        assert_eq!(stage.count.unwrap()(&Counting::default()), Some(7));
+        let mut list = stage.list;
+        let mut rest = Vec::new();
+        list.seek(5).unwrap();
+        list.next_items(9, &mut rest).unwrap();
+        assert_eq!(rest, items[5..]);
+        // The line is not that URL any more.
+        fs::write(folder.path().join("list.txt"), [b'x'; 400]).unwrap();
+        let reject = &source.fetch(&items[6..]).rejects[0].1;
+        assert_eq!(reject.code, code::NOT_FOUND, "{}", reject.message);
+    }
+
+    #[test]
+    fn a_source_of_nothing_and_a_list_that_is_not_there_are_mistakes() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(source(folder.path(), "{}").spec().unwrap_err().message.contains("`path` or `manifest`"));
+        let fault = source(folder.path(), "manifest: none.txt").source().map(|_| ()).unwrap_err();
+        assert!(fault.message.contains("none.txt") && fault.message.contains("does not exist"), "{}", fault.message);
+        assert_eq!(
+            source(folder.path(), "{path: a, exclude: ['x', 'a[']}").spec().unwrap_err().option,
+            ["exclude", "1"]
+        );
+    }
+
     #[test]
     fn a_file_whose_name_is_not_utf8_is_read() {
         let folder = tempfile::tempdir().unwrap();
