@@ -38,7 +38,7 @@ use crate::store::StoreOptions;
 #[serde(deny_unknown_fields)]
 pub struct Csv {
     /// The file to write, relative to the pipeline file; folders are made. Compressed if it ends in `.gz` or `.zst`. `-` is
-    /// standard output.
+    /// standard output, `s3://bucket/key`, `gs://…` and `az://…` an object: see docs/outputs.md.
     path: String,
     /// The columns to write, in this order. Default: `uri`, `id` where it differs, what the source carried, and results,
     /// without pixels.
@@ -47,7 +47,7 @@ pub struct Csv {
     compression: Option<Compression>,
     /// Several files, each with a header, instead of one: `{rows: 100000}`, `{bytes: 512MiB}` before compression, or both.
     rotate: Option<Rotate>,
-    /// How the store of a `path` that is a URL is reached.
+    /// How the store of a `path` that is a URL is reached: see docs/stores.md.
     #[serde(default)]
     #[schemars(with = "StoreOptions")]
     store: SinkStore,

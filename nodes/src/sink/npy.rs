@@ -37,11 +37,12 @@ use engine::durable::{Partial, STDOUT};
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Npy {
-    /// The file to write, relative to the pipeline file; folders are made.
+    /// The file to write, relative to the pipeline file; folders are made. `s3://bucket/key`, `gs://…` and `az://…` are an
+    /// object: see docs/outputs.md.
     path: String,
     /// The column to write. Default: the only one that fits.
     column: Option<String>,
-    /// How the store of a `path` that is a URL is reached.
+    /// How the store of a `path` that is a URL is reached: see docs/stores.md.
     #[serde(default)]
     #[schemars(with = "StoreOptions")]
     store: SinkStore,

@@ -53,7 +53,8 @@ const ROW_GROUP_BYTES: u64 = 128 << 20;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parquet {
-    /// The file to write, relative to the pipeline file; folders are made.
+    /// The file to write, relative to the pipeline file; folders are made. `s3://bucket/key`, `gs://…` and `az://…` are an
+    /// object: see docs/outputs.md.
     path: String,
     /// The columns to write, in this order. Default: `uri`, `id` where it differs, what the source carried, and results,
     /// without pixels.
@@ -66,7 +67,7 @@ pub struct Parquet {
     /// Several files instead of one: `{rows: 1000000}`, `{bytes: 512MiB}` of values before compression, or both. Each is
     /// there when it is complete.
     rotate: Option<Rotate>,
-    /// How the store of a `path` that is a URL is reached.
+    /// How the store of a `path` that is a URL is reached: see docs/stores.md.
     #[serde(default)]
     #[schemars(with = "StoreOptions")]
     store: SinkStore,
@@ -293,8 +294,11 @@ mod tests {
         out.tensor(2, DType::F32, &[N], buffer);
     }
 
-    /// The names, rows of each row group, and values of a file.
-    fn read(path: &Path) -> (Vec<i64>, Vec<(String, usize, Vec<f32>)>) {
+    /// The uri, how many labels, the embedding.
+    type Row = (String, usize, Vec<f32>);
+
+    /// The rows of each row group, and the values of a file.
+    fn read(path: &Path) -> (Vec<i64>, Vec<Row>) {
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
         let groups = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
         let mut rows = Vec::new();
@@ -311,7 +315,7 @@ mod tests {
         (groups, rows)
     }
 
-    fn expected(rows: std::ops::Range<u64>) -> Vec<(String, usize, Vec<f32>)> {
+    fn expected(rows: std::ops::Range<u64>) -> Vec<Row> {
         let row = |index: u64| {
             let e = (0..N).map(|at| (index * 100) as f32 + at as f32).collect();
             (format!("row {index}"), index as usize % 3, e)

@@ -47,13 +47,14 @@ const ALIGN: usize = 8;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SafeTensors {
-    /// The file to write, relative to the pipeline file; folders are made.
+    /// The file to write, relative to the pipeline file; folders are made. `s3://bucket/key`, `gs://…` and `az://…` are an
+    /// object: see docs/outputs.md.
     path: String,
     /// The columns to write. Default: all results that are tensors of one shape, without pixels.
     columns: Option<Vec<String>>,
     /// Several files instead of one: `{rows: 100000}`, `{bytes: 1GiB}`, or both. Each is there when it is complete.
     rotate: Option<Rotate>,
-    /// How the store of a `path` that is a URL is reached.
+    /// How the store of a `path` that is a URL is reached: see docs/stores.md.
     #[serde(default)]
     #[schemars(with = "StoreOptions")]
     store: SinkStore,

@@ -186,7 +186,10 @@ impl<F: PartFormat> Sink for Spooling<F> {
 
     fn resume(&mut self, at: &SinkPos) -> Result<u64, Fault> {
         let (progress, bytes) = Progress::at(at)?;
-        self.log = None;
+        // The one that is open already stays so: a process that is being started may hold its lock for a moment longer.
+        if progress.part.part != self.progress.part.part {
+            self.log = None;
+        }
         self.progress = progress;
         self.spent.lock().unwrap_or_else(PoisonError::into_inner).part = progress.part.part;
         let log = self.log()?;

@@ -65,7 +65,7 @@ pub struct WebDataset {
     rotate: Option<Rotate>,
     /// `gzip`, `zstd` or `none`. Default: by the ending of `path`.
     compression: Option<Compression>,
-    /// How the store of a `path` that is a URL is reached.
+    /// How the store of a `path` that is a URL is reached: see docs/stores.md.
     #[serde(default)]
     #[schemars(with = "StoreOptions")]
     store: SinkStore,
