@@ -294,10 +294,10 @@ mod tests {
         out.tensor(2, DType::F32, &[N], buffer);
     }
 
-    /// The names, rows of each row group, and values of a file.
-    /// A row: its uri, how many labels it has, its vector.
+    /// The uri, how many labels, the embedding.
     type Row = (String, usize, Vec<f32>);
 
+    /// The rows of each row group, and the values of a file.
     fn read(path: &Path) -> (Vec<i64>, Vec<Row>) {
         let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(path).unwrap()).unwrap();
         let groups = reader.metadata().row_groups().iter().map(|group| group.num_rows()).collect();
@@ -315,7 +315,7 @@ mod tests {
         (groups, rows)
     }
 
-    fn expected(rows: std::ops::Range<u64>) -> Vec<(String, usize, Vec<f32>)> {
+    fn expected(rows: std::ops::Range<u64>) -> Vec<Row> {
         let row = |index: u64| {
             let e = (0..N).map(|at| (index * 100) as f32 + at as f32).collect();
             (format!("row {index}"), index as usize % 3, e)
