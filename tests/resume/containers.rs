@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use nodes::testing::{parquet_of, tar_of};
+use nodes::testing::{box_uris, parquet_of, rows_in_box, tar_of};
 use rustix::process::Signal;
 
 use crate::program::{Folder, wait_for};
@@ -74,4 +74,63 @@ fn a_run_goes_on_in_the_middle_of_a_table() {
         let lines: Vec<_> = (0..ROWS).map(|row| format!("{{\"n\": {row}}}\n")).collect();
         folder.write("t.jsonl", &lines.concat());
     });
+}
+
+/// Boxes of at most twenty rows, into lines at `path`.
+fn boxes(options: &str, path: &str) -> Folder {
+    pipeline(&format!(
+        "  rows: {{kind: source.test_boxes, with: {{boxes: 12, most: 20{options}}}}}\n  \
+         out: {{kind: sink.jsonl, with: {{path: {path}}}}}\n"
+    ))
+}
+
+fn uris(lines: &str) -> Vec<String> {
+    let uri =
+        |line: &str| serde_json::from_str::<serde_json::Value>(line).expect("JSON")["uri"].as_str().map(str::to_owned);
+    lines.lines().map(|line| uri(line).expect("a uri")).collect()
+}
+
+#[test]
+fn a_limit_may_lie_within_an_item_where_no_journal_is_kept() {
+    let all = box_uris(12, 20);
+    for limit in [1, 7, all.len() / 2, all.len() - 1, all.len(), all.len() + 1] {
+        for options in ["", ", open: 3"] {
+            let folder = boxes(options, "\"-\"");
+            let done = folder.run(&["run", "p.yaml", "--limit", &limit.to_string()]);
+            assert_eq!(done.code, 0, "{limit}: {done:?}");
+            assert_eq!(uris(&done.stdout), all[..limit.min(all.len())]);
+        }
+    }
+}
+
+#[test]
+fn a_larger_limit_goes_on_within_an_item() {
+    let all = box_uris(12, 20);
+    let folder = boxes("", "out.jsonl");
+    for limit in [3, 4, 40, 1000] {
+        let done = folder.run(&["run", "p.yaml", "--limit", &limit.to_string()]);
+        assert_eq!(done.code, 0, "{limit}: {done:?}");
+        let written = fs::read_to_string(folder.path("out.jsonl")).expect("rows");
+        assert_eq!(uris(&written), all[..limit.min(all.len())]);
+    }
+}
+
+#[test]
+fn an_item_that_cannot_be_read_to_its_end_costs_its_own_rows() {
+    let folder = boxes(", bad_every: 4, open: 2", "out.jsonl");
+    assert_eq!(folder.run(&RUN).code, 3);
+    // Of four boxes the second cannot be opened, and the third panics at its half.
+    let rows = |number: u64| match number % 4 {
+        1 => 0,
+        2 => rows_in_box(number, 20) / 2,
+        _ => rows_in_box(number, 20),
+    };
+    let good: Vec<_> =
+        (0..12).flat_map(|number| (0..rows(number)).map(move |row| format!("box/{number}#{row}"))).collect();
+    assert_eq!(uris(&fs::read_to_string(folder.path("out.jsonl")).expect("rows")), good);
+    let rejects = fs::read_to_string(folder.path("p.rejects.jsonl")).expect("rejects");
+    let bad: Vec<_> =
+        (0..12).filter(|number| [1, 2].contains(&(number % 4))).map(|number| format!("box/{number}")).collect();
+    assert_eq!(uris(&rejects), bad);
+    assert_eq!(rejects.matches("\"panic\"").count(), 3, "{rejects}");
 }

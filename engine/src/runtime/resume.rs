@@ -60,7 +60,10 @@ impl Origin {
             redone: 0,
             told: Vec::new(),
         };
-        let Some(journal) = journal else { return Ok(origin) };
+        let Some(journal) = journal else {
+            origin.count_rows(graph, built);
+            return Ok(origin);
+        };
         let listings = listings(graph, journal, built)?;
         if journal.from().is_some() {
             origin.told = check_changes(graph, journal, &listings, built)?;
@@ -87,10 +90,6 @@ impl Origin {
                         origin.notes[number].end = Some(end);
                     }
                     set(source, start.index, &listings[number])?;
-                    if matches!(source.reading, Reading::Unpacked(_)) {
-                        let before = origin.rows[number] - u64::from(start.sub);
-                        origin.notes[number].rows_before = Some(BTreeMap::from([(start.index, before)]));
-                    }
                 }
                 Stage::Sink(sink) if cut.is_some() => {
                     let number = graph.sinks().position(|sink| sink == *node_idx).expect("it is a sink");
@@ -100,7 +99,21 @@ impl Origin {
                 _ => {}
             }
         }
+        origin.count_rows(graph, built);
         Ok(origin)
+    }
+
+    /// Begins to count the rows of items that hold many: nothing else says how many there are before a position.
+    fn count_rows(&mut self, graph: &Graph, built: &[(usize, Stage)]) {
+        for (node_idx, stage) in built {
+            if let (Stage::Source(source), Some(number)) = (stage, graph.nodes[*node_idx].source)
+                && matches!(source.reading, Reading::Unpacked(_))
+            {
+                let (start, rows) = (self.starts[number as usize], self.rows[number as usize]);
+                let before = BTreeMap::from([(start.index, rows - u64::from(start.sub))]);
+                self.notes[number as usize].rows_before = Some(before);
+            }
+        }
     }
 
     /// Where each source begins, as the ledger sees it: one that is not listed again is past its end.
