@@ -24,17 +24,76 @@ pub const UNSAFE_FILES: [&str; 10] = [
 pub const FORBIDDEN_CRATES: [(&str, &[&str]); 3] = [
     (
         "engine/src/",
-        &["nodes", "flowgpu_nodes", "flowgpu", "candle_core", "candle_nn", "image", "clap", "clap_complete"],
+        &[
+            "nodes",
+            "flowgpu_nodes",
+            "flowgpu",
+            "candle_core",
+            "candle_nn",
+            "image",
+            "clap",
+            "clap_complete",
+            "arrow_array",
+            "arrow_schema",
+            "object_store",
+            "parquet",
+            "reqwest",
+            "tokio",
+        ],
     ),
     ("nodes/src/", &["flowgpu", "petgraph", "clap", "clap_complete"]),
-    ("cli/", &["candle_core", "candle_nn", "image", "petgraph"]),
+    (
+        "cli/",
+        &[
+            "candle_core",
+            "candle_nn",
+            "image",
+            "petgraph",
+            "arrow_array",
+            "arrow_schema",
+            "object_store",
+            "parquet",
+            "reqwest",
+            "tokio",
+        ],
+    ),
 ];
 
 /// Packages that a manifest must not list under `[dependencies]`.
 pub const FORBIDDEN_PACKAGES: [(&str, &[&str]); 3] = [
-    ("engine/Cargo.toml", &["nodes", "candle-core", "candle-nn", "image", "clap", "clap_complete"]),
+    (
+        "engine/Cargo.toml",
+        &[
+            "nodes",
+            "candle-core",
+            "candle-nn",
+            "image",
+            "clap",
+            "clap_complete",
+            "arrow-array",
+            "arrow-schema",
+            "object-store",
+            "parquet",
+            "reqwest",
+            "tokio",
+        ],
+    ),
     ("nodes/Cargo.toml", &["petgraph", "clap", "clap_complete"]),
-    ("Cargo.toml", &["candle-core", "candle-nn", "image", "petgraph"]),
+    (
+        "Cargo.toml",
+        &[
+            "candle-core",
+            "candle-nn",
+            "image",
+            "petgraph",
+            "arrow-array",
+            "arrow-schema",
+            "object-store",
+            "parquet",
+            "reqwest",
+            "tokio",
+        ],
+    ),
 ];
 
 const GRAPH: &str = "engine/src/graph/";
