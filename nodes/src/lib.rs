@@ -6,6 +6,7 @@ pub mod cuda;
 pub mod decode;
 pub mod infer;
 pub mod models;
+pub mod onnx;
 pub mod sink;
 pub mod source;
 pub mod store;

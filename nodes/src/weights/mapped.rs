@@ -14,7 +14,7 @@ use super::error::{WeightsError, WeightsFault};
 
 /// The bytes of one weight file.
 #[derive(Debug)]
-pub(super) struct Mapped {
+pub(crate) struct Mapped {
     path: PathBuf,
     bytes: Mmap,
 }

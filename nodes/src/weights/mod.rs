@@ -23,7 +23,7 @@ use std::path::Path;
 
 pub use element::Element;
 pub use error::{ReadValuesError, WeightsError, WeightsFault};
-use mapped::Mapped;
+pub(crate) use mapped::Mapped;
 pub use weight_set::WeightSet;
 
 /// Opens a weight file, or the weights in a folder of Hugging Face form.

@@ -1,0 +1,160 @@
+//! A model in ONNX Runtime: as many sessions as there are threads that run it.
+//!
+//! A session is used by one thread at a time, which is what the crate asks for; each computes on the thread that calls it.
+//! Rows that are computed at once by several sessions cost less time and memory than one session with several threads, and a
+//! row's bits do not depend on what is computed beside it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use engine::data::DType;
+use ort::session::Session;
+use ort::session::builder::GraphOptimizationLevel;
+use ort::value::{DynValue, TensorElementType, TensorRef};
+
+use super::element::Element;
+use super::error::OnnxError;
+use super::library::Library;
+use super::prefix::{PIXELS, Prefix};
+use crate::weights::Mapped;
+
+/// A model that takes pixels.
+pub struct Sessions {
+    path: PathBuf,
+    prefix: Prefix,
+    input: String,
+    outputs: Vec<String>,
+    idle: Mutex<Vec<Session>>,
+}
+
+/// What a model gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Output {
+    /// Its dimensions, the rows first.
+    pub shape: Vec<usize>,
+    /// The type of its elements: see [`Element::dtype`].
+    pub dtype: DType,
+    /// Its elements.
+    pub bytes: Vec<u8>,
+}
+
+impl Sessions {
+    /// Loads the model, whose input `input` gets pixels as `prefix` makes them; it will give `outputs`.
+    ///
+    /// # Errors
+    /// No ONNX Runtime, or one that does not take the model.
+    pub fn load(path: &Path, prefix: Prefix, input: &str, outputs: Vec<String>) -> Result<Self, OnnxError> {
+        let sessions = Self { path: path.to_owned(), prefix, input: input.to_owned(), outputs, idle: Mutex::default() };
+        let session = sessions.open()?;
+        sessions.give_back(session);
+        Ok(sessions)
+    }
+
+    fn open(&self) -> Result<Session, OnnxError> {
+        let library = Library::of_process()?;
+        let broken = |error: prost::DecodeError| OnnxError::NotAModel { path: self.path.clone(), reason: error.to_string() };
+        let refused = |error: &dyn std::fmt::Display| OnnxError::Refused { path: self.path.clone(), reason: error.to_string() };
+        let model = self.prefix.put_before(&Mapped::open(&self.path)?, &self.input).map_err(broken)?;
+        let folder = self.path.parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
+        let builder = Session::builder(&library.environment).map_err(|error| refused(&error))?;
+        let builder = builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| refused(&error))?;
+        let builder = builder.with_intra_threads(1).map_err(|error| refused(&error))?;
+        let builder = builder.with_inter_threads(1).map_err(|error| refused(&error))?;
+        // The model comes from memory, and its weights may lie beside the file.
+        let builder = builder
+            .with_config_entry("session.model_external_initializers_file_folder_path", &folder)
+            .map_err(|error| refused(&error))?;
+        let mut builder = builder;
+        builder.commit_from_memory(&model).map_err(|error| refused(&error))
+    }
+
+    fn take(&self) -> Result<Session, OnnxError> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| self.open(), Ok)
+    }
+
+    fn give_back(&self, session: Session) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
+    }
+
+    /// Computes pixels `u8 [rows, height, width, 3]` on the calling thread.
+    ///
+    /// # Errors
+    /// What ONNX Runtime says, or an output of a type that there is no column for.
+    pub fn run(&self, pixels: &[u8], shape: [usize; 4]) -> Result<Vec<Output>, OnnxError> {
+        let failed = |error: ort::Error| OnnxError::Run(error.to_string());
+        let mut session = self.take()?;
+        let shape = shape.map(|side| side as i64);
+        let input = TensorRef::from_array_view((shape, pixels)).map_err(failed)?;
+        let mut values = session.run(ort::inputs![PIXELS => input]).map_err(failed)?;
+        let outputs = self.outputs.iter().map(|name| {
+            let value = values.remove(name).ok_or_else(|| OnnxError::Run(format!("it gave no `{name}`")))?;
+            Output::of(&value, name)
+        });
+        let outputs = outputs.collect();
+        drop(values);
+        // A session that failed is not used again.
+        self.give_back(session);
+        outputs
+    }
+}
+
+impl std::fmt::Debug for Sessions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Sessions({})", self.path.display())
+    }
+}
+
+impl Output {
+    fn of(value: &DynValue, name: &str) -> Result<Self, OnnxError> {
+        let failed = |error: ort::Error| OnnxError::Run(format!("`{name}`: {error}"));
+        let element = match value.dtype().tensor_type() {
+            Some(TensorElementType::Float32) => Element::FLOAT,
+            Some(TensorElementType::Float64) => Element::DOUBLE,
+            Some(TensorElementType::Float16) => Element::FLOAT16,
+            Some(TensorElementType::Bfloat16) => Element::BFLOAT16,
+            Some(TensorElementType::Int32) => Element::INT32,
+            Some(TensorElementType::Int64) => Element::INT64,
+            Some(TensorElementType::Uint8) => Element::UINT8,
+            Some(TensorElementType::Bool) => Element::BOOL,
+            _ => return Err(OnnxError::Run(format!("`{name}` is {}, which no column can hold", value.dtype()))),
+        };
+        let dtype = element.dtype().expect("each of these has one");
+        let sides = |shape: &ort::value::Shape| shape.iter().map(|&side| usize::try_from(side).unwrap_or(0)).collect();
+        let (shape, bytes) = match element {
+            Element::FLOAT => {
+                let (shape, values) = value.try_extract_tensor::<f32>().map_err(failed)?;
+                (sides(shape), bytemuck::cast_slice(values).to_vec())
+            }
+            Element::DOUBLE => {
+                let (shape, values) = value.try_extract_tensor::<f64>().map_err(failed)?;
+                (sides(shape), values.iter().flat_map(|&value| (value as f32).to_ne_bytes()).collect())
+            }
+            Element::INT32 => {
+                let (shape, values) = value.try_extract_tensor::<i32>().map_err(failed)?;
+                (sides(shape), values.iter().flat_map(|&value| i64::from(value).to_ne_bytes()).collect())
+            }
+            Element::INT64 => {
+                let (shape, values) = value.try_extract_tensor::<i64>().map_err(failed)?;
+                (sides(shape), bytemuck::cast_slice(values).to_vec())
+            }
+            Element::BOOL => {
+                let (shape, values) = value.try_extract_tensor::<bool>().map_err(failed)?;
+                (sides(shape), values.iter().map(|&value| u8::from(value)).collect())
+            }
+            Element::UINT8 => {
+                let (shape, values) = value.try_extract_tensor::<u8>().map_err(failed)?;
+                (sides(shape), values.to_vec())
+            }
+            Element::FLOAT16 => {
+                let (shape, values) = value.try_extract_tensor::<half::f16>().map_err(failed)?;
+                (sides(shape), bytemuck::cast_slice(values).to_vec())
+            }
+            _ => {
+                let (shape, values) = value.try_extract_tensor::<half::bf16>().map_err(failed)?;
+                (sides(shape), bytemuck::cast_slice(values).to_vec())
+            }
+        };
+        Ok(Self { shape, dtype, bytes })
+    }
+}
