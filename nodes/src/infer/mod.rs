@@ -3,6 +3,8 @@
 mod image_loader;
 mod model_ref;
 mod need;
+mod onnx_loader;
+mod onnx_model;
 mod twin;
 
 use std::path::Path;
@@ -16,9 +18,12 @@ use engine::node::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::models::{InputSize, Normalize, Outputs};
+use crate::models::{InputSize, Normalize, Outputs, Preset};
+use crate::onnx::Channels;
 use image_loader::ImageLoader;
 use model_ref::{ModelRef, Resolved};
+use onnx_loader::OnnxLoader;
+use onnx_model::{Fitted, LayoutOption, OnnxModel, Said};
 pub use twin::Twin;
 
 /// Runs a model on batches. A row whose output has a NaN or an infinity in it is a reject `non_finite`. A row's result
@@ -38,8 +43,11 @@ pub use twin::Twin;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Infer {
-    /// The model: a folder in Hugging Face form, or an architecture and its weights.
+    /// The model: a folder in Hugging Face form, an ONNX file or a folder with one, or an architecture and its weights.
     model: ModelRef,
+    /// What runs the model: `candle`, in this program, from weights; `onnx`, by ONNX Runtime, from an ONNX file. Default: what
+    /// `model` has, `candle` where it has both.
+    backend: Option<Backend>,
     /// Where it runs: `auto` (the GPUs where there are some, else the CPU), `cpu`, `cuda` (any GPU), or GPUs by number such
     /// as `cuda:1` or `cuda:0,2`. Default: what `run.device` says.
     device: Option<Devices>,
@@ -47,12 +55,17 @@ pub struct Infer {
     #[serde(default)]
     dtype: Precision,
     /// From bytes x to the model's numbers: `imagenet` (x/255 − mean)/std, `tf127` (x − 127)/128, `half` (x/255 − 0.5)/0.5,
-    /// `none`, or `{mean, std}` in units of x/255. Default: the model's own.
+    /// `none`, or `{mean, std}` in units of x/255. Default: the model's own. An ONNX file has none of its own unless it takes
+    /// bytes, but `preprocessor_config.json` beside it may.
     normalize: Option<Normalize>,
+    /// The order of colours that an ONNX model was trained with. Default `rgb`.
+    channels: Option<Channels>,
+    /// Where the input of an ONNX model has its colours: `nchw`, `nhwc`, or `auto`, by its side of 3. Default `auto`.
+    layout: Option<LayoutOption>,
     /// What to read off the model: `logits`, one number for each class, or `features`, the vector that the classifier reads.
-    #[serde(default)]
-    outputs: Reading,
-    /// The name of the new column. Default: `logits` or `features`.
+    /// Of an ONNX model, a list of its outputs, each of which becomes a column of its name. Default: `logits`; all outputs.
+    outputs: Option<OutputsOption>,
+    /// The name of the new column, where there is one. Default: `logits`, `features` or the ONNX output's own.
     #[serde(rename = "as")]
     output: Option<String>,
     /// Rows of a batch, where no batch node stands before this one.
@@ -91,6 +104,26 @@ impl Precision {
     }
 }
 
+/// What runs a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// This program.
+    Candle,
+    /// ONNX Runtime.
+    Onnx,
+}
+
+/// What is read off a model, or which outputs.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum OutputsOption {
+    /// `logits` or `features`.
+    Reading(Reading),
+    /// Outputs of an ONNX model, by name.
+    Names(Vec<String>),
+}
+
 /// What is read off a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -111,13 +144,7 @@ impl Infer {
     /// Height and width of the images, which must be known.
     fn size(&self, cx: &SpecCx<'_>, column: usize, resolved: &Resolved) -> Result<[usize; 2], SpecError> {
         let field = &cx.input().fields[column];
-        let Some((_, shape)) = field.ty.fixed_shape() else {
-            let message = format!("the images in `{}` differ in size, and a batch needs one size", field.name);
-            return Err(
-                SpecError::new(message).label("give the decode node a `crop`, `resize: [w, h]` or `preset: model`")
-            );
-        };
-        let [height, width] = [shape[0], shape[1]];
+        let [height, width] = image_size(field)?;
         let takes = resolved.arch.input_size();
         if takes.admits(height, width) {
             return Ok([height, width]);
@@ -132,22 +159,127 @@ impl Infer {
     }
 
     fn n_outputs(&self, resolved: &Resolved) -> usize {
-        match self.outputs {
+        match self.reading() {
             Reading::Logits => resolved.n_classes,
             Reading::Features => resolved.arch.n_features(),
         }
     }
 
     fn output_name(&self) -> &str {
-        let default = match self.outputs {
+        let default = match self.reading() {
             Reading::Logits => "logits",
             Reading::Features => "features",
         };
         self.output.as_deref().unwrap_or(default)
     }
 
+    fn reading(&self) -> Reading {
+        match self.outputs {
+            Some(OutputsOption::Reading(reading)) => reading,
+            _ => Reading::default(),
+        }
+    }
+
+    /// The ONNX model, where that is what the node runs.
+    ///
+    /// # Errors
+    /// A file that cannot be used, and options that go with the other kind of model.
+    fn onnx(&self, base: &Path) -> Result<Option<OnnxModel>, SpecError> {
+        let file = match &self.model {
+            _ if self.backend == Some(Backend::Candle) => None,
+            ModelRef::Folder(written) if self.backend.is_some() || !self.model.has_weights(base) => {
+                OnnxModel::find(written, base).map_err(|error| error.at(&["model"]))?
+            }
+            _ => None,
+        };
+        let Some(file) = file else {
+            if self.backend == Some(Backend::Onnx) {
+                return Err(SpecError::new("`backend: onnx` needs a `.onnx` file, or a folder with one").at(&["model"]));
+            }
+            for (option, said) in [("channels", self.channels.is_some()), ("layout", self.layout.is_some())] {
+                if said {
+                    let message = format!("`{option}` is for ONNX models; this one's input is known");
+                    return Err(SpecError::new(message).at(&[option]).label("leave it out"));
+                }
+            }
+            if let Some(OutputsOption::Names(_)) = &self.outputs {
+                let message = "a list of outputs is for ONNX models; this one has `logits` and `features`";
+                return Err(SpecError::new(message).at(&["outputs"]));
+            }
+            return Ok(None);
+        };
+        if self.dtype != Precision::F32 {
+            let message = "`dtype` is for weights that are read here; an ONNX model has types of its own";
+            return Err(SpecError::new(message).at(&["dtype"]).label("leave it out"));
+        }
+        if let Some(OutputsOption::Reading(reading)) = &self.outputs {
+            let name = format!("{reading:?}").to_lowercase();
+            let message =
+                format!("`outputs: {name}` is for models whose layers are known; an ONNX model has outputs of its own");
+            return Err(SpecError::new(message).at(&["outputs"]).label("name them in a list, or leave it out for all"));
+        }
+        OnnxModel::read(file).map(Some).map_err(|error| error.at(&["model"]))
+    }
+
+    fn fitted(&self, model: &OnnxModel) -> Result<Fitted, SpecError> {
+        let outputs = match &self.outputs {
+            Some(OutputsOption::Names(names)) => Some(&names[..]),
+            _ => None,
+        };
+        let said = Said {
+            channels: self.channels.unwrap_or_default(),
+            layout: self.layout.unwrap_or_default(),
+            normalize: self.normalize,
+            outputs,
+        };
+        model.fit(&said)
+    }
+
+    fn onnx_spec(&self, model: &OnnxModel, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
+        let fitted = self.fitted(model)?;
+        let column = self.column(cx.input())?;
+        let field = &cx.input().fields[column];
+        let size = image_size(field)?;
+        for (side, wanted) in size.into_iter().zip(fitted.size) {
+            if wanted.is_some_and(|wanted| wanted != side) {
+                let [height, width] = fitted.size.map(|side| side.map_or("any".to_owned(), |side| side.to_string()));
+                let message = format!(
+                    "`{}` takes images of {width}×{height}, and `{}` has {}×{}",
+                    model.name(),
+                    field.name,
+                    size[1],
+                    size[0]
+                );
+                return Err(SpecError::new(message).label("give the decode node this size by `resize` and `crop`"));
+            }
+        }
+        let mut spec = NodeSpec::passing(cx.input(), &[column]);
+        if self.output.is_some() && fitted.outputs.len() > 1 {
+            let message = format!("`as` names one column, and `{}` gives {}", model.name(), fitted.outputs.len());
+            return Err(SpecError::new(message).at(&["as"]).label("leave it out, or choose one with `outputs: […]`"));
+        }
+        for output in &fitted.outputs {
+            let name = self.output.as_deref().unwrap_or(&output.name);
+            spec = spec.with_new(name, output.ty(), Role::Result).map_err(|error| error.at(&["as"]))?;
+        }
+        let detail = format!("{}, {}", model.name(), fitted.prefix.normalize);
+        Ok(spec.with_detail(detail).with_need(model.need(size, self.device.clone())))
+    }
+
     fn normalize(&self, resolved: &Resolved) -> Normalize {
         self.normalize.unwrap_or(resolved.preset.normalize)
+    }
+}
+
+/// Height and width of the images of a column, which must be known.
+fn image_size(field: &Field) -> Result<[usize; 2], SpecError> {
+    match field.ty.fixed_shape() {
+        Some((_, shape)) => Ok([shape[0], shape[1]]),
+        None => {
+            let message = format!("the images in `{}` differ in size, and a batch needs one size", field.name);
+            let label = "give the decode node a `crop`, `resize: [w, h]` or `preset: model`";
+            Err(SpecError::new(message).label(label))
+        }
     }
 }
 
@@ -164,6 +296,9 @@ impl NodeKind for Infer {
         if let Some(normalize) = &self.normalize {
             normalize.check().map_err(|error| SpecError::new(error.to_string()).at(&["normalize"]))?;
         }
+        if let Some(model) = self.onnx(cx.base)? {
+            return self.onnx_spec(&model, cx);
+        }
         let resolved = self.model.resolve(cx.base)?;
         let column = self.column(cx.input())?;
         let size = self.size(cx, column, &resolved)?;
@@ -179,9 +314,14 @@ impl NodeKind for Infer {
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let mistaken = |error: SpecError| Fault::permanent(error.message);
-        let resolved = self.model.resolve(cx.base).map_err(mistaken)?;
         let column = self.column(cx.input()).map_err(mistaken)?;
-        let outputs = match self.outputs {
+        if let Some(model) = self.onnx(cx.base).map_err(mistaken)? {
+            let fitted = self.fitted(&model).map_err(mistaken)?;
+            let model = Arc::new(OnnxLoader::new(model.path, fitted));
+            return Ok(Stage::Infer(InferStage { model, inputs: vec![column], padding: Padding::None }));
+        }
+        let resolved = self.model.resolve(cx.base).map_err(mistaken)?;
+        let outputs = match self.reading() {
             Reading::Logits => Outputs::Logits,
             Reading::Features => Outputs::Features,
         };
@@ -191,8 +331,11 @@ impl NodeKind for Infer {
     }
 
     fn advice(&self, base: &Path) -> Result<Option<Advice>, SpecError> {
-        let resolved = self.model.resolve(base)?;
-        let pixels = resolved.preset.pixels;
+        let preset = match self.onnx(base)? {
+            Some(model) => model.preset,
+            None => Some(self.model.resolve(base)?.preset),
+        };
+        let Some(Preset { pixels, .. }) = preset else { return Ok(None) };
         let value = serde_json::to_value(pixels).expect("options are JSON");
         Ok(Some(Advice { value, text: format!("{pixels}") }))
     }

@@ -18,7 +18,8 @@ const RANDOM_CLASSES: usize = 1000;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum ModelRef {
-    /// A folder in Hugging Face form: `config.json`, weights, and where it has one `preprocessor_config.json`.
+    /// A folder in Hugging Face form: `config.json`, weights, and where it has one `preprocessor_config.json`. Or an ONNX file,
+    /// or a folder with one.
     Folder(String),
     /// An architecture and its weights.
     Parts(Parts),
@@ -61,6 +62,16 @@ pub(super) struct Resolved {
 }
 
 impl ModelRef {
+    /// Whether it is a folder with weights that are read here.
+    pub(super) fn has_weights(&self, base: &Path) -> bool {
+        match self {
+            ModelRef::Folder(folder) => {
+                base.join(folder).join("config.json").is_file() && weights::open(&base.join(folder)).is_ok()
+            }
+            ModelRef::Parts(_) => true,
+        }
+    }
+
     /// Finds the architecture, and checks the names and shapes of the weights against it. Reads headers only.
     pub(super) fn resolve(&self, base: &Path) -> Result<Resolved, SpecError> {
         match self {

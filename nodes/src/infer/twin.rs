@@ -26,7 +26,10 @@ impl Infer {
     /// # Errors
     /// Why there is none, as the rest of a sentence.
     pub fn twin(&self, base: &Path) -> Result<Twin, String> {
-        if self.outputs != Reading::Logits {
+        if self.onnx(base).map_err(|error| error.message)?.is_some() {
+            return Err("it is an ONNX model".to_owned());
+        }
+        if self.reading() != Reading::Logits {
             return Err("it gives features".to_owned());
         }
         if self.dtype != Precision::F32 {

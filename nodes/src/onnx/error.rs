@@ -19,7 +19,7 @@ pub enum OnnxError {
         reason: String,
     },
     /// There is no ONNX Runtime.
-    #[error("ONNX Runtime is not found: {0}")]
+    #[error("there is no ONNX Runtime: {0}")]
     NoLibrary(String),
     /// ONNX Runtime refuses the model.
     #[error("ONNX Runtime cannot load `{}`: {reason}", path.display())]

@@ -90,11 +90,16 @@ impl Places {
         if let Some(path) = beside {
             return Ok(Found { path, by: FoundBy::Beside });
         }
-        let of_environment = self.environments.iter().find_map(|environment| packages_of(environment).find_map(|packages| of_packages(&packages)));
+        let of_environment = self
+            .environments
+            .iter()
+            .find_map(|environment| packages_of(environment).find_map(|packages| of_packages(&packages)));
         let path = of_environment.or_else(|| self.python.as_ref().and_then(|python| asked(python)));
         match path {
             Some(path) => Ok(Found { path, by: FoundBy::Python }),
-            None => Err(OnnxError::NoLibrary(HELP.to_owned())),
+            None => {
+                Err(OnnxError::NoLibrary("it is not beside the program and not in the Python environment".to_owned()))
+            }
         }
     }
 }
@@ -129,6 +134,13 @@ fn asked(python: &OsString) -> Option<PathBuf> {
     if folder.is_empty() { None } else { library_in(&Path::new(folder).join("capi")) }
 }
 
+/// The library keeps its state for the whole process, and so does the handle to it.
+static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
+
+fn told(loaded: &'static Result<Library, String>) -> Result<&'static Library, OnnxError> {
+    loaded.as_ref().map_err(|reason| OnnxError::NoLibrary(reason.clone()))
+}
+
 /// ONNX Runtime in this process.
 pub struct Library {
     /// Where it is.
@@ -144,19 +156,26 @@ impl Library {
     /// # Errors
     /// None that is found, or one that is too old or broken; the same each time.
     pub fn of_process() -> Result<&'static Library, OnnxError> {
-        // The library keeps its state for the whole process, and so does the handle to it.
-        static LIBRARY: OnceLock<Result<Library, String>> = OnceLock::new();
-        LIBRARY.get_or_init(Self::load).as_ref().map_err(|reason| OnnxError::NoLibrary(reason.clone()))
+        match LIBRARY.get() {
+            Some(loaded) => told(loaded),
+            None => Self::load_from(Places::of_process().find()?),
+        }
     }
 
-    fn load() -> Result<Self, String> {
-        let found = Places::of_process().find().map_err(|error| match error {
-            OnnxError::NoLibrary(reason) => reason,
-            other => other.to_string(),
-        })?;
-        let refused = |reason: &dyn fmt::Display| format!("`{}` ({}) cannot be used: {reason}; {HELP}", found.path.display(), found.by);
+    /// Loads the library that was found. Where another one was loaded before, that one stays.
+    ///
+    /// # Errors
+    /// As [`Library::of_process`].
+    pub fn load_from(found: Found) -> Result<&'static Library, OnnxError> {
+        told(LIBRARY.get_or_init(|| Self::load(found)))
+    }
+
+    fn load(found: Found) -> Result<Self, String> {
+        let refused =
+            |reason: &dyn fmt::Display| format!("`{}` ({}) cannot be used: {reason}", found.path.display(), found.by);
         let builder = ort::init_from(&found.path).map_err(|error| refused(&error))?;
-        let environment = builder.with_name("flowgpu").with_telemetry(false).build().map_err(|error| refused(&error))?;
+        let environment =
+            builder.with_name("flowgpu").with_telemetry(false).build().map_err(|error| refused(&error))?;
         let version = version_of(ort::info(), &found.path);
         Ok(Self { found, version, environment })
     }

@@ -6,11 +6,13 @@
 use prost::Message;
 use prost::bytes::Buf;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 use super::element::Element;
 use super::proto::{
-    AttributeProto, Dimension, DimensionValue, GraphAddition, NodeProto, TensorProto, TensorShape, TensorType, TypeProto,
-    ValueInfo, attribute_type,
+    AttributeProto, Dimension, DimensionValue, GraphAddition, NodeProto, TensorProto, TensorShape, TensorType,
+    TypeProto, ValueInfo, attribute_type,
 };
 use crate::models::Normalize;
 
@@ -31,7 +33,8 @@ pub struct Prefix {
 }
 
 /// The order of colours.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
 pub enum Channels {
     /// Red, green, blue.
     #[default]
@@ -96,7 +99,12 @@ impl Prefix {
         }
         // Before bytes become numbers of four times their size.
         if self.layout == Layout::Nchw {
-            let axes = AttributeProto { name: "perm".to_owned(), ints: vec![0, 3, 1, 2], ty: attribute_type::INTS, ..AttributeProto::default() };
+            let axes = AttributeProto {
+                name: "perm".to_owned(),
+                ints: vec![0, 3, 1, 2],
+                ty: attribute_type::INTS,
+                ..AttributeProto::default()
+            };
             chain.push("Transpose", None, vec![axes]);
         }
         if self.element != Element::UINT8 {
@@ -167,7 +175,8 @@ impl Chain {
             }
         }
         let open = |name: &str| Dimension { value: Some(DimensionValue::Named(format!("flowgpu_{name}"))) };
-        let dim = vec![open("rows"), open("height"), open("width"), Dimension { value: Some(DimensionValue::Fixed(3)) }];
+        let dim =
+            vec![open("rows"), open("height"), open("width"), Dimension { value: Some(DimensionValue::Fixed(3)) }];
         let tensor = TensorType { elem_type: Element::UINT8.0, shape: Some(TensorShape { dim }) };
         let input = ValueInfo { name: PIXELS.to_owned(), ty: Some(TypeProto { tensor: Some(tensor) }) };
         GraphAddition { node: self.nodes, initializer: self.stored, input: vec![input] }
@@ -210,7 +219,10 @@ fn read_field<'a>(rest: &mut &'a [u8]) -> Result<Field<'a>, prost::DecodeError> 
         let before = *rest;
         skip_field(wire, number, rest, DecodeContext::default())?;
         let used = before.len() - rest.remaining();
-        body = usize::try_from(length).ok().and_then(|length| before[..used].get(used.checked_sub(length)?..)).unwrap_or(&[]);
+        body = usize::try_from(length)
+            .ok()
+            .and_then(|length| before[..used].get(used.checked_sub(length)?..))
+            .unwrap_or(&[]);
     } else {
         skip_field(wire, number, rest, DecodeContext::default())?;
     }

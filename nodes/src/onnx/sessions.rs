@@ -18,13 +18,22 @@ use super::library::Library;
 use super::prefix::{PIXELS, Prefix};
 use crate::weights::Mapped;
 
-/// A model that takes pixels.
+/// A loaded model.
 pub struct Sessions {
     path: PathBuf,
-    prefix: Prefix,
+    prefix: Option<Prefix>,
     input: String,
     outputs: Vec<String>,
     idle: Mutex<Vec<Session>>,
+}
+
+/// What one input of a model gets.
+#[derive(Clone, Copy, Debug)]
+pub enum Feed<'a> {
+    /// `[rows, height, width, 3]`: to a model with a [`Prefix`].
+    Pixels(&'a [u8]),
+    /// The numbers themselves: to a model without.
+    Numbers(&'a [f32]),
 }
 
 /// What a model gave.
@@ -39,11 +48,11 @@ pub struct Output {
 }
 
 impl Sessions {
-    /// Loads the model, whose input `input` gets pixels as `prefix` makes them; it will give `outputs`.
+    /// Loads the model, whose input `input` gets pixels as `prefix` makes them, or its own numbers; it will give `outputs`.
     ///
     /// # Errors
     /// No ONNX Runtime, or one that does not take the model.
-    pub fn load(path: &Path, prefix: Prefix, input: &str, outputs: Vec<String>) -> Result<Self, OnnxError> {
+    pub fn load(path: &Path, prefix: Option<Prefix>, input: &str, outputs: Vec<String>) -> Result<Self, OnnxError> {
         let sessions = Self { path: path.to_owned(), prefix, input: input.to_owned(), outputs, idle: Mutex::default() };
         let session = sessions.open()?;
         sessions.give_back(session);
@@ -52,12 +61,16 @@ impl Sessions {
 
     fn open(&self) -> Result<Session, OnnxError> {
         let library = Library::of_process()?;
-        let broken = |error: prost::DecodeError| OnnxError::NotAModel { path: self.path.clone(), reason: error.to_string() };
-        let refused = |error: &dyn std::fmt::Display| OnnxError::Refused { path: self.path.clone(), reason: error.to_string() };
-        let model = self.prefix.put_before(&Mapped::open(&self.path)?, &self.input).map_err(broken)?;
+        let broken =
+            |error: prost::DecodeError| OnnxError::NotAModel { path: self.path.clone(), reason: error.to_string() };
+        let refused =
+            |error: &dyn std::fmt::Display| OnnxError::Refused { path: self.path.clone(), reason: error.to_string() };
+        let file = Mapped::open(&self.path)?;
+        let model = self.prefix.map(|prefix| prefix.put_before(&file, &self.input)).transpose().map_err(broken)?;
         let folder = self.path.parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
         let builder = Session::builder(&library.environment).map_err(|error| refused(&error))?;
-        let builder = builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| refused(&error))?;
+        let builder =
+            builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| refused(&error))?;
         let builder = builder.with_intra_threads(1).map_err(|error| refused(&error))?;
         let builder = builder.with_inter_threads(1).map_err(|error| refused(&error))?;
         // The model comes from memory, and its weights may lie beside the file.
@@ -65,7 +78,7 @@ impl Sessions {
             .with_config_entry("session.model_external_initializers_file_folder_path", &folder)
             .map_err(|error| refused(&error))?;
         let mut builder = builder;
-        builder.commit_from_memory(&model).map_err(|error| refused(&error))
+        builder.commit_from_memory(model.as_deref().unwrap_or(&file)).map_err(|error| refused(&error))
     }
 
     fn take(&self) -> Result<Session, OnnxError> {
@@ -77,16 +90,25 @@ impl Sessions {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
     }
 
-    /// Computes pixels `u8 [rows, height, width, 3]` on the calling thread.
+    /// Computes an input of this shape on the calling thread.
     ///
     /// # Errors
     /// What ONNX Runtime says, or an output of a type that there is no column for.
-    pub fn run(&self, pixels: &[u8], shape: [usize; 4]) -> Result<Vec<Output>, OnnxError> {
+    pub fn run(&self, feed: Feed<'_>, shape: [usize; 4]) -> Result<Vec<Output>, OnnxError> {
         let failed = |error: ort::Error| OnnxError::Run(error.to_string());
         let mut session = self.take()?;
         let shape = shape.map(|side| side as i64);
-        let input = TensorRef::from_array_view((shape, pixels)).map_err(failed)?;
-        let mut values = session.run(ort::inputs![PIXELS => input]).map_err(failed)?;
+        let values = match feed {
+            Feed::Pixels(pixels) => {
+                let input = TensorRef::from_array_view((shape, pixels)).map_err(failed)?;
+                session.run(ort::inputs![PIXELS => input])
+            }
+            Feed::Numbers(numbers) => {
+                let input = TensorRef::from_array_view((shape, numbers)).map_err(failed)?;
+                session.run(ort::inputs![self.input.as_str() => input])
+            }
+        };
+        let mut values = values.map_err(failed)?;
         let outputs = self.outputs.iter().map(|name| {
             let value = values.remove(name).ok_or_else(|| OnnxError::Run(format!("it gave no `{name}`")))?;
             Output::of(&value, name)

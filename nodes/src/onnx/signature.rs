@@ -101,9 +101,11 @@ impl Signature {
         let mut files = vec![path.to_owned()];
         let mut n_weight_bytes = 0_u64;
         for stored in &graph.initializer {
-            let elements = stored.dims.iter().try_fold(1_u64, |total, &side| total.checked_mul(u64::try_from(side).ok()?));
+            let elements =
+                stored.dims.iter().try_fold(1_u64, |total, &side| total.checked_mul(u64::try_from(side).ok()?));
             let elements = elements.ok_or_else(|| broken(format!("`{}` has no possible shape", stored.name)))?;
-            n_weight_bytes = n_weight_bytes.saturating_add(elements.saturating_mul(Element(stored.data_type).size() as u64));
+            n_weight_bytes =
+                n_weight_bytes.saturating_add(elements.saturating_mul(Element(stored.data_type).size() as u64));
             if let Some(place) = stored.external_data.iter().find(|pair| pair.key == "location") {
                 let file = beside(path, &place.value).ok_or_else(|| {
                     broken(format!("the weights `{}` lie outside of its folder, in `{}`", stored.name, place.value))
@@ -124,7 +126,9 @@ impl Value {
     fn of(value: &ValueInfo) -> Self {
         let tensor = value.ty.as_ref().and_then(|ty| ty.tensor.as_ref());
         let axis = |dimension: &Dimension| match &dimension.value {
-            Some(DimensionValue::Fixed(length)) if *length > 0 => Axis::Fixed(usize::try_from(*length).unwrap_or(usize::MAX)),
+            Some(DimensionValue::Fixed(length)) if *length > 0 => {
+                Axis::Fixed(usize::try_from(*length).unwrap_or(usize::MAX))
+            }
             Some(DimensionValue::Named(name)) => Axis::Open(name.clone()),
             // Some exporters write 0 or -1 for what is open.
             _ => Axis::Open(String::new()),
