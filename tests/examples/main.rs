@@ -3,6 +3,7 @@
 mod containers;
 mod copies;
 mod npy;
+mod onnx;
 mod workplace;
 
 use std::collections::BTreeSet;
@@ -62,6 +63,7 @@ fn row<'a>(rows: &'a [Value], uri: &str) -> &'a Value {
 fn every_example_runs_and_leaves_nothing_unfinished() {
     let outputs = [
         ("embeddings", 0, vec!["embeddings.ids.jsonl", "embeddings.npy"]),
+        ("faces", 0, vec!["faces.parquet"]),
         ("from-shards", 0, vec!["labels.parquet", "shards"]),
         ("quickstart", 0, vec!["labels.jsonl"]),
         ("rejects", 3, vec!["broken.csv", "decoded.jsonl", "rejects.rejects.jsonl"]),
@@ -72,9 +74,11 @@ fn every_example_runs_and_leaves_nothing_unfinished() {
     let tested: Vec<_> = outputs.iter().map(|(name, _, _)| (*name).to_owned()).collect();
     assert_eq!(names_of_examples(), tested, "each example is run here");
     for (name, code, files) in outputs {
-        let workplace = clone();
-        if name == "from-shards" {
-            workplace.run(&["shards.yaml"]).expect(0);
+        let mut workplace = clone();
+        match name {
+            "faces" => workplace = workplace.with_onnxruntime(onnx::library()),
+            "from-shards" => drop(workplace.run(&["shards.yaml"]).expect(0)),
+            _ => {}
         }
         workplace.run(&[&format!("{name}.yaml")]).expect(code);
         assert_eq!(workplace.names("out"), files, "{name}");
@@ -129,7 +133,7 @@ fn shards_and_tables_give_the_labels_of_the_folder() {
 
     containers::write_by_datasets(&workplace);
     let names = ["astronaut.jpg", "hubble_deep_field.jpg", "rocket.jpg", "camera.png", "chelsea.png", "coffee.png"];
-    let paths = names.map(|name| format!("{}/photos/{name}", workplace::PIPELINES));
+    let paths = names.map(|name| format!("{PIPELINES}/photos/{name}"));
     for (kind, ids) in [("bytes", names), ("paths", paths.each_ref().map(String::as_str))] {
         let rows = check(&format!("{{kind: source.parquet, with: {{path: {kind}.parquet}}}}"), ids);
         assert_eq!(rows.iter().map(|row| row["shot"].as_u64()).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5].map(Some));
@@ -186,6 +190,63 @@ fn embeddings_are_one_array_whose_rows_do_not_depend_on_each_other() {
         assert!(same, "row {index}, {id}");
         assert!(index == 0 || all.row(index) != all.row(0), "rows differ from each other");
     }
+}
+
+/// The most certain of a photograph's anchors.
+fn best_face(row: &Value) -> f64 {
+    let anchors = row["conf"].as_array().expect("anchors");
+    assert_eq!(anchors.len(), 10_752, "two for each of 16², 32² and 64² cells");
+    anchors.iter().map(|scores| scores[1].as_f64().expect("a score")).fold(0.0, f64::max)
+}
+
+#[test]
+fn an_onnx_model_finds_the_astronauts_face_on_threads_and_in_workers() {
+    let workplace = clone().with_onnxruntime(onnx::library());
+    let yaml = String::from_utf8(workplace.read("faces.yaml")).expect("UTF-8");
+    let sink = "{kind: sink.parquet, with: {path: out/faces.parquet}}";
+    assert!(yaml.contains(sink));
+    workplace.write("faces.yaml", yaml.replace(sink, "{kind: sink.jsonl, with: {path: out/faces.jsonl}}"));
+    workplace.run(&["faces.yaml"]).expect(0);
+    let rows = workplace.rows("out/faces.jsonl");
+    // The reference finds one face in the astronaut's picture, of 0.99948, and none in the cat's.
+    assert!((best_face(row(&rows, "photos/astronaut.jpg")) - 0.9995).abs() < 0.001);
+    assert!(best_face(row(&rows, "photos/chelsea.png")) < 0.9);
+    let bytes = workplace.read("out/faces.jsonl");
+    workplace.run(&["faces.yaml", "--fresh", "--isolation", "process"]).expect(0);
+    assert!(workplace.read("out/faces.jsonl") == bytes);
+}
+
+#[test]
+fn a_model_of_another_layout_and_order_of_colours_gives_the_scores_of_the_reference() {
+    let workplace = clone().with_onnxruntime(onnx::library());
+    let assets = std::env::var_os("FLOWGPU_TEST_ASSETS").expect("scripts/test.sh sets FLOWGPU_TEST_ASSETS");
+    let model = Path::new(&assets).join("onnx/open-nsfw.onnx");
+    // Blue, green, red minus 104, 117, 123; 256×256 bilinear, then 224 from the centre.
+    let mean = [123.0, 117.0, 104.0].map(|value| value / 255.0);
+    let std = 1.0 / 255.0;
+    workplace.write(
+        "p.yaml",
+        format!(
+            "name: p\nnodes:\n  photos: {{kind: source.files, with: {{path: [photos/chelsea.png]}}}}\n  pixels: {{kind: decode.image, \
+             with: {{resize: [256, 256], crop: 224}}}}\n  scores: {{kind: infer, with: {{model: '{}', channels: bgr, normalize: \
+             {{mean: {mean:?}, std: [{std}, {std}, {std}]}}}}}}\n  out: {{kind: sink.jsonl, with: {{path: out/p.jsonl}}}}\n",
+            model.display()
+        ),
+    );
+    workplace.run(&["p.yaml"]).expect(0);
+    let scores = &workplace.rows("out/p.jsonl")[0]["outputs"];
+    let wanted = [0.999931, 6.9e-5];
+    for (place, wanted) in wanted.into_iter().enumerate() {
+        assert!((scores[place].as_f64().expect("a score") - wanted).abs() < 1e-4, "{scores}");
+    }
+}
+
+#[test]
+fn without_onnx_runtime_a_run_says_how_to_get_it() {
+    let workplace = clone().with_onnxruntime("/nowhere/libonnxruntime.so".into());
+    workplace.command(&[env!("CARGO_BIN_EXE_flowgpu"), "validate"], &["faces.yaml"]).expect(0);
+    let said = workplace.run(&["faces.yaml"]).expect(2);
+    assert!(said.contains("pip install onnxruntime") && said.contains("/nowhere/libonnxruntime.so"), "{said}");
 }
 
 #[test]

@@ -11,7 +11,10 @@ use serde_json::Value;
 pub const PIPELINES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/pipelines");
 
 /// A folder of its own, with the examples' models in it.
-pub struct Workplace(tempfile::TempDir);
+pub struct Workplace {
+    folder: tempfile::TempDir,
+    onnxruntime: Option<PathBuf>,
+}
 
 impl Workplace {
     /// A folder that any user may look into.
@@ -20,12 +23,17 @@ impl Workplace {
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(folder.path(), open).expect("a folder of one's own");
         symlink(Path::new(PIPELINES).join("models"), folder.path().join("models")).expect("a link");
-        Workplace(folder)
+        Workplace { folder, onnxruntime: None }
+    }
+
+    /// The same where this ONNX Runtime is.
+    pub fn with_onnxruntime(self, library: PathBuf) -> Self {
+        Workplace { onnxruntime: Some(library), ..self }
     }
 
     /// Where `name` is.
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     /// Writes a pipeline, or any other file.
@@ -65,7 +73,10 @@ impl Workplace {
         let mut command = Command::new(program[0]);
         // What whoever runs the tests has set for the tests themselves.
         command.env_remove("RUST_BACKTRACE").env_remove("FLOWGPU_LOG");
-        let output = command.args(&program[1..]).args(args).current_dir(self.0.path()).output();
+        if let Some(library) = &self.onnxruntime {
+            command.env("FLOWGPU_ONNXRUNTIME", library);
+        }
+        let output = command.args(&program[1..]).args(args).current_dir(self.folder.path()).output();
         Ended(output.unwrap_or_else(|error| panic!("{}: {error}", program[0])))
     }
 }
