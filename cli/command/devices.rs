@@ -5,6 +5,7 @@ mod text;
 
 use engine::config::Size;
 use engine::schedule::{CONTEXT_BYTES, Inventory};
+use nodes::onnx::{Found, Places};
 use serde_json::{Value as Json, json};
 
 use self::advice::Advice;
@@ -21,7 +22,8 @@ Examples:
 
 GPUs are those that CUDA_VISIBLE_DEVICES leaves visible, numbered as `device: cuda:N` counts them. Available is what \
 is free without what a worker takes before its first model. The driver's library is libnvidia-ml.so.1; FLOWGPU_NVML \
-names another one.";
+names another one. ONNX Runtime runs `.onnx` models; FLOWGPU_ONNXRUNTIME names its library, which otherwise is looked for beside \
+the program and in the Python environment that is active.";
 
 /// Shows the devices.
 #[derive(Debug, clap::Args)]
@@ -40,16 +42,19 @@ impl Devices {
     pub(super) fn run(&self) -> Result<u8, Failure> {
         let inventory = Inventory::read();
         let advice = Advice::of(&inventory, self.model_memory.map(Size::bytes));
+        let onnx = Places::of_process().find();
         let text = match self.format {
-            Format::Text => text::text(&inventory, &advice, &Terminal::stdout()),
-            Format::Json => super::json(&json(&inventory, &advice)),
+            Format::Text => {
+                text::text(&inventory, &advice, &Terminal::stdout()) + &text::onnx(&onnx, &Terminal::stdout())
+            }
+            Format::Json => super::json(&json(&inventory, &advice, onnx.ok())),
         };
         output::answer(&text)?;
         Ok(exit::DONE)
     }
 }
 
-fn json(inventory: &Inventory, advice: &Advice) -> Json {
+fn json(inventory: &Inventory, advice: &Advice, onnx: Option<Found>) -> Json {
     let gpus = inventory.gpus.iter().zip(&advice.workers).map(|(gpu, workers)| {
         // A struct of named fields is an object.
         let mut shown = json!(gpu);
@@ -70,5 +75,7 @@ fn json(inventory: &Inventory, advice: &Advice) -> Json {
         "workers": advice.n_workers(),
     });
     shown["command"] = json!(advice.command);
+    shown["onnxruntime"] =
+        json!(onnx.map(|found| json!({"path": found.path, "version": found.version(), "by": found.by.to_string()})));
     shown
 }

@@ -27,6 +27,7 @@ impl Workplace {
     }
 
     /// The same where this ONNX Runtime is.
+    #[allow(dead_code, reason = "others who have this file need none")]
     pub fn with_onnxruntime(self, library: PathBuf) -> Self {
         Workplace { onnxruntime: Some(library), ..self }
     }

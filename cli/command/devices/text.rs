@@ -1,6 +1,7 @@
 //! The devices as people read them.
 
 use engine::schedule::{Bytes, Gpu, Inventory};
+use nodes::onnx::{Found, HELP, OnnxError};
 
 use super::advice::{self, Advice};
 use crate::progress::Terminal;
@@ -46,6 +47,22 @@ pub(super) fn text(inventory: &Inventory, advice: &Advice, terminal: &Terminal) 
     if let Some(command) = &advice.command {
         lines.push(named("run", Tone::Strong, command, terminal));
     }
+    painted(lines, terminal)
+}
+
+/// Which ONNX Runtime there is, or how to get one.
+pub(super) fn onnx(found: &Result<Found, OnnxError>, terminal: &Terminal) -> String {
+    let lines = match found {
+        Ok(found) => {
+            let version = found.version().map(|version| format!("{version}, ")).unwrap_or_default();
+            let text = format!("{version}{} ({})", found.path.display(), found.by);
+            vec![named("onnx", Tone::Plain, &text, terminal)]
+        }
+        Err(error) => {
+            let none = named("onnx", Tone::Plain, &error.to_string(), terminal);
+            vec![none, named("", Tone::Plain, &format!("for `.onnx` models: {HELP}"), terminal)]
+        }
+    };
     painted(lines, terminal)
 }
 
@@ -186,6 +203,21 @@ run     flowgpu run PIPELINE.yaml --device cuda --workers-per-device 1
 ";
         assert_eq!(shown(&[24, 10], Some(5), None), expected);
         assert_eq!(shown(&[24, 10], Some(5), Some(97)), expected);
+    }
+
+    #[test]
+    fn onnx_runtime_is_told_with_its_version_and_place_or_with_how_to_get_it() {
+        let path = "/v/lib/python3.11/site-packages/onnxruntime/capi/libonnxruntime.so.1.32.0";
+        let found = Found { path: path.into(), by: nodes::onnx::FoundBy::Python };
+        let shown = onnx(&Ok(found), &Terminal::PIPE);
+        assert_eq!(shown, format!("onnx    1.32.0, {path} (of the Python environment)\n"));
+        let shown = onnx(&Err(OnnxError::NoLibrary("it is nowhere".to_owned())), &Terminal::PIPE);
+        assert!(
+            shown.starts_with(
+                "onnx    there is no ONNX Runtime: it is nowhere\n        for `.onnx` models: `pip install"
+            ),
+            "{shown}"
+        );
     }
 
     #[test]

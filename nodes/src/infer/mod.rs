@@ -62,6 +62,9 @@ pub struct Infer {
     channels: Option<Channels>,
     /// Where the input of an ONNX model has its colours: `nchw`, `nhwc`, or `auto`, by its side of 3. Default `auto`.
     layout: Option<LayoutOption>,
+    /// What computes an ONNX model on a GPU: `cuda`, or `tensorrt`, which is faster once it has built its engine, and keeps it in
+    /// `~/.cache/flowgpu/tensorrt`. Default `cuda`.
+    provider: Option<GpuProvider>,
     /// What to read off the model: `logits`, one number for each class, or `features`, the vector that the classifier reads.
     /// Of an ONNX model, a list of its outputs, each of which becomes a column of its name. Default: `logits`; all outputs.
     outputs: Option<OutputsOption>,
@@ -112,6 +115,17 @@ pub enum Backend {
     Candle,
     /// ONNX Runtime.
     Onnx,
+}
+
+/// What computes an ONNX model on a GPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GpuProvider {
+    /// ONNX Runtime's own kernels and NVIDIA's libraries.
+    #[default]
+    Cuda,
+    /// TensorRT, and the others for what it cannot do.
+    Tensorrt,
 }
 
 /// What is read off a model, or which outputs.
@@ -196,9 +210,14 @@ impl Infer {
             if self.backend == Some(Backend::Onnx) {
                 return Err(SpecError::new("`backend: onnx` needs a `.onnx` file, or a folder with one").at(&["model"]));
             }
-            for (option, said) in [("channels", self.channels.is_some()), ("layout", self.layout.is_some())] {
+            let onnx_only = [
+                ("channels", self.channels.is_some()),
+                ("layout", self.layout.is_some()),
+                ("provider", self.provider.is_some()),
+            ];
+            for (option, said) in onnx_only {
                 if said {
-                    let message = format!("`{option}` is for ONNX models; this one's input is known");
+                    let message = format!("`{option}` is for ONNX models, and this is none");
                     return Err(SpecError::new(message).at(&[option]).label("leave it out"));
                 }
             }
@@ -317,7 +336,7 @@ impl NodeKind for Infer {
         let column = self.column(cx.input()).map_err(mistaken)?;
         if let Some(model) = self.onnx(cx.base).map_err(mistaken)? {
             let fitted = self.fitted(&model).map_err(mistaken)?;
-            let model = Arc::new(OnnxLoader::new(model.path, fitted));
+            let model = Arc::new(OnnxLoader::new(model.path, fitted, self.provider.unwrap_or_default()));
             return Ok(Stage::Infer(InferStage { model, inputs: vec![column], padding: Padding::None }));
         }
         let resolved = self.model.resolve(cx.base).map_err(mistaken)?;

@@ -1,5 +1,7 @@
 //! Loads an ONNX model, and runs it as the engine wants models to run.
 
+#[cfg(feature = "cuda")]
+use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,25 +10,36 @@ use engine::data::{HeapPool, Tensor};
 use engine::node::{Fault, LoadModel, Model, ModelError};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
+use super::GpuProvider;
 use super::onnx_model::Fitted;
-use crate::onnx::{Feed, HELP, OnnxError, Output, Sessions};
+#[cfg(feature = "cuda")]
+use crate::cuda::CudaDevice;
+use crate::onnx::{Feed, HELP, OnnxError, Output, Provider, Sessions};
 
 /// What to load and how to run it. All instances share sessions.
 pub(super) struct OnnxLoader {
     path: PathBuf,
     fitted: Fitted,
+    /// What computes on a GPU.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "this program has no GPUs"))]
+    provider: GpuProvider,
     loaded: Mutex<Option<Arc<Sessions>>>,
 }
 
 impl OnnxLoader {
-    pub(super) fn new(path: PathBuf, fitted: Fitted) -> Self {
-        OnnxLoader { path, fitted, loaded: Mutex::new(None) }
+    pub(super) fn new(path: PathBuf, fitted: Fitted, provider: GpuProvider) -> Self {
+        OnnxLoader { path, fitted, provider, loaded: Mutex::new(None) }
     }
 
-    fn open(&self) -> Result<Sessions, Fault> {
+    fn runner(&self, sessions: Arc<Sessions>, rows: Rows) -> Box<dyn Model> {
+        let names = self.fitted.outputs.iter().map(|output| output.name.clone()).collect();
+        Box::new(Runner { sessions, rows, names, alloc: HeapPool::new() })
+    }
+
+    fn open(&self, provider: Provider) -> Result<Sessions, Fault> {
         let Fitted { input, prefix, outputs, .. } = &self.fitted;
         let outputs = outputs.iter().map(|output| output.name.clone()).collect();
-        Sessions::load(&self.path, Some(*prefix), input, outputs).map_err(|error| {
+        Sessions::load(&self.path, Some(*prefix), input, outputs, provider).map_err(|error| {
             let fault = Fault::permanent(error.to_string());
             if matches!(error, OnnxError::NoLibrary(_)) { fault.help(HELP) } else { fault }
         })
@@ -44,15 +57,54 @@ impl LoadModel for OnnxLoader {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let sessions = match &*loaded {
             Some(sessions) => sessions.clone(),
-            None => loaded.insert(Arc::new(self.open()?)).clone(),
+            None => loaded.insert(Arc::new(self.open(Provider::Cpu)?)).clone(),
         };
-        let names = self.fitted.outputs.iter().map(|output| output.name.clone()).collect();
-        Ok(Box::new(Runner { sessions, names, alloc: HeapPool::new() }))
+        Ok(self.runner(sessions, Rows::EachAlone))
     }
+
+    #[cfg(feature = "cuda")]
+    fn load_on(&self, device: &dyn Any) -> Result<Box<dyn Model>, Fault> {
+        if device.downcast_ref::<CudaDevice>().is_none() {
+            return Err(Fault::bug("a device of another kind than the ones that this model knows"));
+        }
+        let provider = match self.provider {
+            GpuProvider::Cuda => Provider::Cuda,
+            GpuProvider::Tensorrt => {
+                let cache = engine_cache().ok_or_else(|| {
+                    let fault = Fault::permanent("there is no folder to keep the engines of TensorRT in");
+                    fault.help("set `XDG_CACHE_HOME` or `HOME`")
+                })?;
+                let made = std::fs::create_dir_all(&cache);
+                made.map_err(|error| Fault::permanent(format!("cannot make `{}`: {error}", cache.display())))?;
+                Provider::TensorRt { cache }
+            }
+        };
+        // Instances have streams and memory of their own.
+        Ok(self.runner(Arc::new(self.open(provider)?), Rows::Together))
+    }
+}
+
+/// Where the engines of TensorRT are kept.
+#[cfg(feature = "cuda")]
+fn engine_cache() -> Option<PathBuf> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let root = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
+    Some(root.join("flowgpu/tensorrt"))
+}
+
+/// How the rows of a batch are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rows {
+    /// Side by side, each on a thread.
+    EachAlone,
+    /// In one call.
+    #[cfg(feature = "cuda")]
+    Together,
 }
 
 struct Runner {
     sessions: Arc<Sessions>,
+    rows: Rows,
     names: Vec<String>,
     alloc: HeapPool,
 }
@@ -66,6 +118,17 @@ impl Model for Runner {
             let shape = input.shape();
             return Err(ModelError::Failed(format!("images [rows, height, width, 3] are wanted, not {shape:?}")));
         };
+        #[cfg(feature = "cuda")]
+        if self.rows == Rows::Together {
+            let outputs = self.sessions.run(Feed::Pixels(input.bytes()), [n_rows, height, width, 3]);
+            let outputs = outputs.map_err(|error| gpu_error(error.to_string()))?;
+            return outputs
+                .into_iter()
+                .zip(&self.names)
+                .map(|(output, name)| self.whole(name, output, n_rows))
+                .collect();
+        }
+        debug_assert_eq!(self.rows, Rows::EachAlone);
         let (bytes, n_bytes) = (input.bytes(), input.row_bytes());
         let rows = (0..n_rows).into_par_iter().map(|row| {
             let pixels = &bytes[row * n_bytes..][..n_bytes];
@@ -77,6 +140,18 @@ impl Model for Runner {
 }
 
 impl Runner {
+    /// One output of a batch that was computed in one call.
+    #[cfg(feature = "cuda")]
+    fn whole(&self, name: &str, output: Output, n_rows: usize) -> Result<Tensor, ModelError> {
+        if output.shape.first() != Some(&n_rows) {
+            let shape = &output.shape;
+            return Err(failed(&format_args!(
+                "`{name}` is {shape:?} for {n_rows} images: its first dimension has to be that"
+            )));
+        }
+        Ok(Tensor::from_slice(&self.alloc, output.dtype, output.shape, &output.bytes))
+    }
+
     /// One output of all rows.
     fn joined(&self, place: usize, rows: &[Vec<Output>]) -> Result<Tensor, ModelError> {
         let name = &self.names[place];
@@ -102,6 +177,39 @@ impl Runner {
     }
 }
 
+/// What a failure on a GPU means. ONNX Runtime has one code for all, so its words have to tell.
+#[cfg(any(feature = "cuda", test))]
+fn gpu_error(message: String) -> ModelError {
+    let says = |words: &str| message.contains(words);
+    if says("out of memory") || says("Failed to allocate memory") || says("CUBLAS_STATUS_ALLOC_FAILED") {
+        return ModelError::OutOfMemory(message);
+    }
+    // Whatever else CUDA fails with, all further calls of the process fail with too.
+    if says("CUDA failure") || says("CUDNN failure") || says("CUBLAS failure") {
+        return ModelError::DeviceLost(message);
+    }
+    ModelError::Failed(message)
+}
+
 fn failed(error: &dyn fmt::Display) -> ModelError {
     ModelError::Failed(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_on_a_gpu_is_told_by_its_words() {
+        // As ONNX Runtime 1.32 writes them: onnxruntime/core/framework/bfc_arena.cc, providers/cuda/cuda_call.cc.
+        let arena = "Failed to allocate memory for requested buffer of size 1073741824";
+        assert!(matches!(gpu_error(arena.to_owned()), ModelError::OutOfMemory(_)));
+        let driver =
+            "CUDA failure 2: out of memory ; GPU=0 ; hostname=x ; file=a.cc ; line=1 ; expr=cudaMalloc(p, size);";
+        assert!(matches!(gpu_error(driver.to_owned()), ModelError::OutOfMemory(_)));
+        let lost = "CUDA failure 700: an illegal memory access was encountered ; GPU=0 ; hostname=x";
+        assert!(matches!(gpu_error(lost.to_owned()), ModelError::DeviceLost(_)));
+        let shape = "Got invalid dimensions for input: input for the following indices";
+        assert!(matches!(gpu_error(shape.to_owned()), ModelError::Failed(_)));
+    }
 }

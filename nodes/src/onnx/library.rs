@@ -31,6 +31,15 @@ pub struct Found {
     pub by: FoundBy,
 }
 
+impl Found {
+    /// The version that the file's name ends with, where it has one.
+    pub fn version(&self) -> Option<String> {
+        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
+        let (_, version) = path.file_name()?.to_str()?.split_once(".so.")?;
+        Some(version.to_owned())
+    }
+}
+
 /// By what a library was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoundBy {
@@ -94,7 +103,7 @@ impl Places {
             .environments
             .iter()
             .find_map(|environment| packages_of(environment).find_map(|packages| of_packages(&packages)));
-        let path = of_environment.or_else(|| self.python.as_ref().and_then(|python| asked(python)));
+        let path = of_environment.or_else(|| self.python.as_ref().and_then(asked));
         match path {
             Some(path) => Ok(Found { path, by: FoundBy::Python }),
             None => {
@@ -176,17 +185,37 @@ impl Library {
         let builder = ort::init_from(&found.path).map_err(|error| refused(&error))?;
         let environment =
             builder.with_name("flowgpu").with_telemetry(false).build().map_err(|error| refused(&error))?;
-        let version = version_of(ort::info(), &found.path);
+        let version = found.version().unwrap_or_else(|| {
+            // Then what it was built from is all that it says.
+            ort::info().split(',').next().unwrap_or_default().to_owned()
+        });
         Ok(Self { found, version, environment })
     }
 }
 
-/// The version by the file's name, or what the library says of itself.
-fn version_of(info: &str, path: &Path) -> String {
-    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-    match name.split_once(".so.") {
-        Some((_, version)) => version.to_owned(),
-        None => info.split(',').next().unwrap_or("").trim_start_matches("ORT Build Info: ").to_owned(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_beside_the_program_is_taken_before_that_of_an_environment_and_the_newest_of_several() {
+        let folder = tempfile::tempdir().unwrap();
+        let capi = folder.path().join("env/lib/python3.12/site-packages/onnxruntime/capi");
+        fs::create_dir_all(&capi).unwrap();
+        for name in ["libonnxruntime.so.1.31.0", "libonnxruntime.so.1.32.0", "libonnxruntime_providers_shared.so"] {
+            fs::write(capi.join(name), "").unwrap();
+        }
+        let beside = folder.path().join("bin");
+        fs::create_dir(&beside).unwrap();
+        let environments = vec![folder.path().join("none"), folder.path().join("env")];
+        let places = Places { beside: Some(beside.clone()), environments, ..Places::default() };
+        let found = places.find().unwrap();
+        assert_eq!((found.path.clone(), found.by), (capi.join("libonnxruntime.so.1.32.0"), FoundBy::Python));
+        assert_eq!(found.version().as_deref(), Some("1.32.0"));
+        fs::write(beside.join("libonnxruntime.so"), "").unwrap();
+        let found = places.find().unwrap();
+        assert_eq!((found.path.clone(), found.by), (beside.join("libonnxruntime.so"), FoundBy::Beside));
+        assert_eq!(found.version(), None);
+        assert!(Places::default().find().unwrap_err().to_string().starts_with("there is no ONNX Runtime: "));
     }
 }

@@ -17,5 +17,5 @@ pub use element::Element;
 pub use error::OnnxError;
 pub use library::{Found, FoundBy, HELP, Library, Places, SETTING};
 pub use prefix::{Channels, Layout, PIXELS, Prefix};
-pub use sessions::{Feed, Output, Sessions};
+pub use sessions::{Feed, Output, Provider, Sessions};
 pub use signature::{Axis, Signature, Value};

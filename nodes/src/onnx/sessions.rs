@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use engine::data::DType;
+use ort::ep::ArenaExtendStrategy;
+use ort::ep::{CUDA, ExecutionProviderDispatch, TensorRT};
 use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::{DynValue, TensorElementType, TensorRef};
@@ -18,12 +20,47 @@ use super::library::Library;
 use super::prefix::{PIXELS, Prefix};
 use crate::weights::Mapped;
 
+/// What computes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// The processor.
+    Cpu,
+    /// The process's first GPU, by ONNX Runtime's own kernels and NVIDIA's libraries.
+    Cuda,
+    /// The same GPU by TensorRT, and what that cannot do by [`Provider::Cuda`].
+    TensorRt {
+        /// Where engines are kept, which take minutes to build.
+        cache: PathBuf,
+    },
+}
+
+impl Provider {
+    /// What is asked for, in order. A provider that is not there is an error, and nothing falls back to the processor.
+    fn dispatches(&self) -> Vec<ExecutionProviderDispatch> {
+        // By default the arena doubles, and never gives anything back.
+        let cuda =
+            || CUDA::default().with_device_id(0).with_arena_extend_strategy(ArenaExtendStrategy::SameAsRequested);
+        let cuda = || cuda().build().error_on_failure();
+        match self {
+            Provider::Cpu => Vec::new(),
+            Provider::Cuda => vec![cuda()],
+            Provider::TensorRt { cache } => {
+                let tensorrt = TensorRT::default().with_device_id(0).with_engine_cache(true);
+                let tensorrt = tensorrt.with_engine_cache_path(cache.display()).with_timing_cache(true);
+                let tensorrt = tensorrt.with_timing_cache_path(cache.display());
+                vec![tensorrt.build().error_on_failure(), cuda()]
+            }
+        }
+    }
+}
+
 /// A loaded model.
 pub struct Sessions {
     path: PathBuf,
     prefix: Option<Prefix>,
     input: String,
     outputs: Vec<String>,
+    provider: Provider,
     idle: Mutex<Vec<Session>>,
 }
 
@@ -52,8 +89,15 @@ impl Sessions {
     ///
     /// # Errors
     /// No ONNX Runtime, or one that does not take the model.
-    pub fn load(path: &Path, prefix: Option<Prefix>, input: &str, outputs: Vec<String>) -> Result<Self, OnnxError> {
-        let sessions = Self { path: path.to_owned(), prefix, input: input.to_owned(), outputs, idle: Mutex::default() };
+    pub fn load(
+        path: &Path,
+        prefix: Option<Prefix>,
+        input: &str,
+        outputs: Vec<String>,
+        provider: Provider,
+    ) -> Result<Self, OnnxError> {
+        let idle = Mutex::default();
+        let sessions = Self { path: path.to_owned(), prefix, input: input.to_owned(), outputs, provider, idle };
         let session = sessions.open()?;
         sessions.give_back(session);
         Ok(sessions)
@@ -77,7 +121,13 @@ impl Sessions {
         let builder = builder
             .with_config_entry("session.model_external_initializers_file_folder_path", &folder)
             .map_err(|error| refused(&error))?;
-        let mut builder = builder;
+        let builder = builder.with_execution_providers(self.provider.dispatches()).map_err(|error| refused(&error))?;
+        let mut builder = match self.provider {
+            Provider::Cpu => builder,
+            Provider::Cuda | Provider::TensorRt { .. } => {
+                builder.with_disable_cpu_fallback().map_err(|error| refused(&error))?
+            }
+        };
         builder.commit_from_memory(model.as_deref().unwrap_or(&file)).map_err(|error| refused(&error))
     }
 

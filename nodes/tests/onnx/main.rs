@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use candle_core::{DType, Device};
 use nodes::models::Normalize;
 use nodes::models::TensorSource;
-use nodes::onnx::{Channels, Element, Feed, Layout, Library, Output, Prefix, SETTING, Sessions, Signature};
+use nodes::onnx::{Channels, Element, Feed, Layout, Library, Output, Prefix, Provider, SETTING, Sessions, Signature};
 use serde_json::Value as Json;
 
 fn root() -> PathBuf {
@@ -79,7 +79,7 @@ fn reference() -> Json {
 fn plain(path: &Path) -> Sessions {
     let signature = Signature::read(path).expect("a signature");
     let outputs = signature.outputs.iter().map(|output| output.name.clone()).collect();
-    Sessions::load(path, None, &signature.inputs[0].name, outputs).expect("a model")
+    Sessions::load(path, None, &signature.inputs[0].name, outputs, Provider::Cpu).expect("a model")
 }
 
 #[test]
@@ -150,7 +150,8 @@ fn a_prefix_makes_the_numbers_that_are_made_by_hand() {
             }
             let wanted = floats(&bare.run(Feed::Numbers(&numbers), [1, 3, 224, 224]).expect("outputs")[0]);
             let prefix = Prefix { channels, layout: Layout::Nchw, normalize, element: Element::FLOAT };
-            let model = Sessions::load(&path, Some(prefix), "input", vec!["logits".to_owned()]).expect("a model");
+            let model = Sessions::load(&path, Some(prefix), "input", vec!["logits".to_owned()], Provider::Cpu)
+                .expect("a model");
             let got = floats(&model.run(Feed::Pixels(&pixels), [1, 224, 224, 3]).expect("outputs")[0]);
             let most = got.iter().zip(&wanted).map(|(got, wanted)| (got - wanted).abs()).fold(0.0, f32::max);
             assert!(most < 1e-4, "{normalize} {channels:?}: off by {most}");
@@ -165,8 +166,8 @@ fn half_precision_goes_in_and_comes_out() {
     let pixels = pixels(224);
     let logits = |name: &str, element| {
         let prefix = Prefix { channels: Channels::Rgb, layout: Layout::Nchw, normalize: Normalize::Imagenet, element };
-        let model =
-            Sessions::load(&folder.join(name), Some(prefix), "input", vec!["logits".to_owned()]).expect("a model");
+        let model = Sessions::load(&folder.join(name), Some(prefix), "input", vec!["logits".to_owned()], Provider::Cpu)
+            .expect("a model");
         floats(&model.run(Feed::Pixels(&pixels), [1, 224, 224, 3]).expect("outputs")[0])
     };
     let (single, half) = (logits("mobilenet_v2.onnx", Element::FLOAT), logits("half.onnx", Element::FLOAT16));
@@ -182,8 +183,14 @@ fn a_line_of_text_is_told_upright_and_turned_and_is_read() {
         Prefix { channels: Channels::Bgr, layout: Layout::Nchw, normalize: Normalize::Half, element: Element::FLOAT };
     let load = |path: &Path| {
         let signature = Signature::read(path).expect("a signature");
-        Sessions::load(path, Some(prefix), &signature.inputs[0].name, vec![signature.outputs[0].name.clone()])
-            .expect("a model")
+        Sessions::load(
+            path,
+            Some(prefix),
+            &signature.inputs[0].name,
+            vec![signature.outputs[0].name.clone()],
+            Provider::Cpu,
+        )
+        .expect("a model")
     };
     let turned = load(&asset("onnx/ppocr-cls.onnx"));
     for (name, wanted) in [("line-192.rgb", [1.0, 0.0]), ("turned-192.rgb", [0.0, 1.0])] {
@@ -219,8 +226,14 @@ fn rows_side_by_side_have_the_bits_of_rows_alone() {
         normalize: Normalize::Imagenet,
         element: Element::FLOAT,
     };
-    let model = Sessions::load(&folder.join("mobilenet_v2.onnx"), Some(prefix), "input", vec!["logits".to_owned()])
-        .expect("a model");
+    let model = Sessions::load(
+        &folder.join("mobilenet_v2.onnx"),
+        Some(prefix),
+        "input",
+        vec!["logits".to_owned()],
+        Provider::Cpu,
+    )
+    .expect("a model");
     let rows: Vec<Vec<u8>> =
         (0..8).map(|row| pixels(224).iter().map(|byte| byte.wrapping_add(row * 29)).collect()).collect();
     let run = |row: &Vec<u8>| model.run(Feed::Pixels(row), [1, 224, 224, 3]).expect("outputs");
