@@ -16,7 +16,7 @@ use engine::node::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::models::{InputSize, Normalize, Outputs};
+use crate::models::{InputSize, Length, Normalize, Outputs};
 use image_loader::ImageLoader;
 use model_ref::{ModelRef, Resolved};
 pub use twin::Twin;
@@ -29,11 +29,14 @@ pub use twin::Twin;
 /// there. The column is used up.
 ///
 /// # Output
-/// `logits` or `features`: `f32 [n]`, one number for each class, or the vector that the classifier reads.
+/// `logits` or `features`: `f32 [n]`, one number for each class, or the vector that the classifier reads. Folders of CLIP
+/// (image half), SigLIP (image half) and DINOv2 give features only: `image_embeds` of CLIP where it has a projection, else
+/// `pooler_output`, as transformers calls them.
 ///
 /// # Example
 /// ```yaml
 /// scores: {kind: infer, with: {model: {arch: resnet50, weights: models/resnet50.safetensors}}}
+/// vectors: {kind: infer, with: {model: models/clip-vit-base-patch32, l2_normalize: true}}
 /// ```
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -50,8 +53,11 @@ pub struct Infer {
     /// `none`, or `{mean, std}` in units of x/255. Default: the model's own.
     normalize: Option<Normalize>,
     /// What to read off the model: `logits`, one number for each class, or `features`, the vector that the classifier reads.
+    /// Default: `logits` where the model has them, else `features`.
+    outputs: Option<Reading>,
+    /// Whether features are divided by their Euclidean length, so that the dot product of two is their cosine.
     #[serde(default)]
-    outputs: Reading,
+    l2_normalize: bool,
     /// The name of the new column. Default: `logits` or `features`.
     #[serde(rename = "as")]
     output: Option<String>,
@@ -92,11 +98,10 @@ impl Precision {
 }
 
 /// What is read off a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reading {
     /// One number for each class.
-    #[default]
     Logits,
     /// The vector that the classifier reads.
     Features,
@@ -128,22 +133,42 @@ impl Infer {
         };
         let message =
             format!("`{}` takes images of {wanted}, and `{}` has {width}×{height}", resolved.arch.name(), field.name);
-        Err(SpecError::new(message).label("let the decode node say `preset: model`"))
-    }
-
-    fn n_outputs(&self, resolved: &Resolved) -> usize {
-        match self.outputs {
-            Reading::Logits => resolved.n_classes,
-            Reading::Features => resolved.arch.n_features(),
-        }
-    }
-
-    fn output_name(&self) -> &str {
-        let default = match self.outputs {
-            Reading::Logits => "logits",
-            Reading::Features => "features",
+        let label = match takes {
+            InputSize::AtLeast(_) => "let the decode node say `preset: model`".to_owned(),
+            InputSize::Exactly(height, width) => {
+                format!("let the decode node say `preset: model`, or `resize: [{width}, {height}]`")
+            }
         };
-        self.output.as_deref().unwrap_or(default)
+        Err(SpecError::new(message).label(label))
+    }
+
+    /// What is read off the model, which must give it.
+    fn outputs(&self, resolved: &Resolved) -> Result<Outputs, SpecError> {
+        let given = resolved.arch.outputs();
+        let outputs = match self.outputs {
+            None => given[0],
+            Some(Reading::Logits) => Outputs::Logits,
+            Some(Reading::Features) => Outputs::Features,
+        };
+        if !given.contains(&outputs) {
+            let names: Vec<_> = given.iter().map(|outputs| format!("`{}`", outputs.name())).collect();
+            let message = format!(
+                "`{}` has no classes and gives no `{}`, but {}",
+                resolved.arch.name(),
+                outputs.name(),
+                names.join(" and ")
+            );
+            return Err(SpecError::new(message).at(&["outputs"]).label("leave `outputs` out"));
+        }
+        if self.l2_normalize && outputs != Outputs::Features {
+            let message = "`l2_normalize` is for features, and this node gives logits";
+            return Err(SpecError::new(message).at(&["l2_normalize"]).label("add `outputs: features`"));
+        }
+        Ok(outputs)
+    }
+
+    fn length(&self) -> Length {
+        if self.l2_normalize { Length::One } else { Length::Kept }
     }
 
     fn normalize(&self, resolved: &Resolved) -> Normalize {
@@ -167,11 +192,16 @@ impl NodeKind for Infer {
         let resolved = self.model.resolve(cx.base)?;
         let column = self.column(cx.input())?;
         let size = self.size(cx, column, &resolved)?;
-        let output = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(self.n_outputs(&resolved))] };
+        let outputs = self.outputs(&resolved)?;
+        let n_outputs = match outputs {
+            Outputs::Logits => resolved.n_classes,
+            Outputs::Features => resolved.arch.n_features(),
+        };
+        let output = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(n_outputs)] };
         let detail =
             format!("{} {}, {}", resolved.arch.name(), self.dtype.candle().as_str(), self.normalize(&resolved));
         Ok(NodeSpec::passing(cx.input(), &[column])
-            .with_new(self.output_name(), output, Role::Result)
+            .with_new(self.output.as_deref().unwrap_or(outputs.name()), output, Role::Result)
             .map_err(|error| error.at(&["as"]))?
             .with_detail(detail)
             .with_need(need::of(&resolved, size, self.dtype.candle(), self.device.clone())))
@@ -181,12 +211,9 @@ impl NodeKind for Infer {
         let mistaken = |error: SpecError| Fault::permanent(error.message);
         let resolved = self.model.resolve(cx.base).map_err(mistaken)?;
         let column = self.column(cx.input()).map_err(mistaken)?;
-        let outputs = match self.outputs {
-            Reading::Logits => Outputs::Logits,
-            Reading::Features => Outputs::Features,
-        };
+        let outputs = self.outputs(&resolved).map_err(mistaken)?;
         let normalize = self.normalize(&resolved);
-        let loader = ImageLoader::new(resolved, self.dtype.candle(), normalize, outputs);
+        let loader = ImageLoader::new(resolved, self.dtype.candle(), normalize, (outputs, self.length()));
         Ok(Stage::Infer(InferStage { model: Arc::new(loader), inputs: vec![column], padding: Padding::None }))
     }
 

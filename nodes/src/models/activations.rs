@@ -83,7 +83,7 @@ impl Tally {
 fn copies(activation: Activation) -> u64 {
     match activation {
         Activation::Identity => 2,
-        Activation::Relu | Activation::Gelu => 3,
+        Activation::Relu | Activation::Gelu | Activation::GeluTanh | Activation::QuickGelu => 3,
         // A lower bound, then an upper one.
         Activation::Relu6 => 4,
     }
