@@ -1,13 +1,15 @@
 //! What a row's result may depend on, for every architecture: on the row and the weights, and on nothing else.
 
+mod embedders;
+
 use candle_core::{DType, Device, Tensor};
-use nodes::models::{ARCHS, Arch, ImageModel, InputSize, Outputs, Params, RandomWeights, TensorSource};
+use embedders::{every_arch, file, renamed};
+use nodes::models::{Arch, ArchRef, ImageModel, InputSize, Outputs};
 
 const N_ROWS: usize = 4;
 
-fn model(arch: &'static dyn Arch) -> ImageModel {
-    let weights = RandomWeights::new(arch, 10, 1);
-    ImageModel::load(arch, &weights, DType::F32, &Device::Cpu).expect("weights that fit")
+fn model(arch: &ArchRef) -> ImageModel {
+    ImageModel::load(arch.clone(), &file(&**arch, 1), DType::F32, &Device::Cpu).expect("weights that fit")
 }
 
 fn size(arch: &dyn Arch) -> [usize; 2] {
@@ -29,7 +31,7 @@ fn rows_of(images: &Tensor, rows: &[usize]) -> Tensor {
 }
 
 fn bits(model: &ImageModel, images: &Tensor) -> Vec<Vec<u32>> {
-    let rows = model.forward(images, Outputs::Logits).expect("an output");
+    let rows = model.forward(images, model.arch().outputs()[0]).expect("an output");
     let rows = rows.to_vec2::<f32>().expect("rows");
     assert!(rows.iter().flatten().all(|value| value.is_finite()));
     rows.into_iter().map(|row| row.into_iter().map(f32::to_bits).collect()).collect()
@@ -39,10 +41,10 @@ fn in_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("a pool").install(work)
 }
 
-fn check(arch_name: &str) {
-    let arch = nodes::models::arch(arch_name).expect("a known architecture");
-    let model = model(arch);
-    let images = images(size(arch));
+fn check(name: &str) {
+    let (_, arch) = every_arch().into_iter().find(|(known, _)| *known == name).expect("a known architecture");
+    let model = model(&arch);
+    let images = images(size(&*arch));
     let whole = in_threads(2, || bits(&model, &images));
     assert_ne!(whole[0], whole[1], "the images make no difference");
 
@@ -87,75 +89,74 @@ fn rows_of_vit_base_patch16_224_stand_alone() {
     check("vit_base_patch16_224");
 }
 
-/// The same weights as a file of this scheme would hold them.
-fn renamed(arch: &dyn Arch, scheme: nodes::models::Scheme) -> Params {
-    let canonical = RandomWeights::new(arch, 10, 1);
-    let mut params = Params::default();
-    for name in canonical.names() {
-        let tensor = canonical.load(&name, DType::F32, &Device::Cpu).expect("values");
-        let location = (scheme.locate)(&name);
-        let parts = location.names();
-        for (name, part) in parts.iter().zip(tensor.chunk(parts.len(), 0).expect("parts")) {
-            params.insert(name, part);
-        }
+#[test]
+fn rows_of_embedders_stand_alone() {
+    for (name, _) in embedders::TINY {
+        check(name);
     }
-    params
 }
 
 #[test]
 fn the_same_weights_under_other_names_give_equal_bits() {
-    for &arch in ARCHS {
-        let images = images(size(arch)).narrow(0, 0, 1).expect("an image");
-        let expected = bits(&model(arch), &images);
-        for &scheme in arch.schemes() {
-            let params = renamed(arch, scheme);
-            let model = ImageModel::load(arch, &params, DType::F32, &Device::Cpu).expect("weights that fit");
-            assert_eq!(bits(&model, &images), expected, "{} named by {}", arch.name(), scheme.name);
+    for (name, arch) in every_arch() {
+        let images = images(size(&*arch)).narrow(0, 0, 1).expect("an image");
+        // Canonical names are those of a file for most, and of no file for the embedders.
+        let schemes = arch.schemes();
+        let load = |scheme| {
+            let params = renamed(&*arch, scheme, 1);
+            ImageModel::load(arch.clone(), &params, DType::F32, &Device::Cpu).expect("weights that fit")
+        };
+        let expected = bits(&load(schemes[0]), &images);
+        for &scheme in &schemes[1..] {
+            assert_eq!(bits(&load(scheme), &images), expected, "{name} named by {}", scheme.name);
         }
     }
 }
 
 #[test]
 fn weights_in_half_precision_give_nearly_the_same() {
-    for &arch in ARCHS {
-        let images = images(size(arch)).narrow(0, 0, 1).expect("an image");
-        let logits = |dtype| {
-            let weights = RandomWeights::new(arch, 10, 1);
-            let model = ImageModel::load(arch, &weights, dtype, &Device::Cpu).expect("weights that fit");
+    for (name, arch) in every_arch() {
+        let images = images(size(&*arch)).narrow(0, 0, 1).expect("an image");
+        let outputs = |dtype| {
+            let model =
+                ImageModel::load(arch.clone(), &file(&*arch, 1), dtype, &Device::Cpu).expect("weights that fit");
             let images = images.to_dtype(dtype).expect("images");
-            model.forward(&images, Outputs::Logits).expect("logits").to_vec2::<f32>().expect("a row").remove(0)
+            model.forward(&images, arch.outputs()[0]).expect("outputs").to_vec2::<f32>().expect("a row").remove(0)
         };
-        let exact = logits(DType::F32);
+        let exact = outputs(DType::F32);
         let largest = exact.iter().fold(0.0_f32, |largest, value| largest.max(value.abs()));
         for (dtype, tolerance) in [(DType::F16, 0.02), (DType::BF16, 0.15)] {
-            for (found, exact) in logits(dtype).iter().zip(&exact) {
+            for (found, exact) in outputs(dtype).iter().zip(&exact) {
                 let difference = (found - exact).abs() / largest;
-                assert!(difference < tolerance, "{} {dtype:?}: {found} is not {exact}", arch.name());
+                assert!(difference < tolerance, "{name} {dtype:?}: {found} is not {exact}");
             }
-            assert_ne!(logits(dtype), exact, "{} {dtype:?} was not rounded", arch.name());
+            assert_ne!(outputs(dtype), exact, "{name} {dtype:?} was not rounded");
         }
     }
 }
 
 #[test]
 fn images_of_a_size_that_cannot_be_taken_are_refused() {
-    for &arch in ARCHS {
-        let model = model(arch);
+    for (_, arch) in every_arch() {
+        let model = model(&arch);
+        let outputs = arch.outputs()[0];
         let error = |shape: &[usize]| {
             let images = Tensor::zeros(shape, DType::F32, &Device::Cpu).expect("images");
-            model.forward(&images, Outputs::Logits).expect_err("a refusal").to_string()
+            model.forward(&images, outputs).expect_err("a refusal").to_string()
         };
         let name = arch.name();
-        let wanted = match arch.input_size() {
-            InputSize::AtLeast(_) => "at least 32×32",
-            InputSize::Exactly(..) => "224×224",
+        let (wanted, least) = match arch.input_size() {
+            InputSize::AtLeast(least) => (format!("at least {least}×{least}"), least),
+            InputSize::Exactly(height, width) => (format!("{height}×{width}"), height),
         };
-        assert_eq!(error(&[1, 3, 31, 64]), format!("`{name}` takes images of {wanted}, found 31×64"));
+        let short = least - 1;
+        assert_eq!(error(&[1, 3, short, 64]), format!("`{name}` takes images of {wanted}, found {short}×64"));
         assert_eq!(
             error(&[1, 4, 224, 224]),
             format!("`{name}` takes images as [rows, 3, height, width], found [1, 4, 224, 224]")
         );
-        let none = Tensor::zeros((0, 3, 224, 224), DType::F32, &Device::Cpu).expect("no images");
+        let [height, width] = size(&*arch);
+        let none = Tensor::zeros((0, 3, height, width), DType::F32, &Device::Cpu).expect("no images");
         assert_eq!(model.forward(&none, Outputs::Features).expect("no rows").dims(), [0, arch.n_features()]);
     }
 }

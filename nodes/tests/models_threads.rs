@@ -1,7 +1,10 @@
 //! Models compute on the pool that the caller installed. Alone in its file, because it looks at the process's threads.
 
+mod embedders;
+
 use candle_core::{DType, Device, Tensor};
-use nodes::models::{ARCHS, ImageModel, InputSize, Outputs, RandomWeights};
+use embedders::{every_arch, file};
+use nodes::models::{ImageModel, InputSize};
 
 #[test]
 fn models_compute_on_the_pool_of_the_caller_only() {
@@ -13,18 +16,18 @@ fn models_compute_on_the_pool_of_the_caller_only() {
     // A thread has its name once it has run something.
     pool.broadcast(|_| ());
     let before = threads();
-    for &arch in ARCHS {
+    for (name, arch) in every_arch() {
         let (height, width) = match arch.input_size() {
             InputSize::AtLeast(_) => (224, 224),
             InputSize::Exactly(height, width) => (height, width),
         };
         let images = Tensor::zeros((2, 3, height, width), DType::F32, &Device::Cpu).expect("images");
-        let weights = RandomWeights::new(arch, 10, 0);
+        let weights = file(&*arch, 0);
         pool.install(|| {
-            let model = ImageModel::load(arch, &weights, DType::F32, &Device::Cpu).expect("weights that fit");
-            model.forward(&images, Outputs::Logits).expect("logits");
+            let model = ImageModel::load(arch.clone(), &weights, DType::F32, &Device::Cpu).expect("weights that fit");
+            model.forward(&images, arch.outputs()[0]).expect("outputs");
         });
-        assert_eq!(threads(), before, "{} started threads", arch.name());
+        assert_eq!(threads(), before, "{name} started threads");
     }
     assert!(before.iter().any(|name| name == "mine/1"), "{before:?}");
 }

@@ -14,10 +14,14 @@
 #define RELU 1u
 #define RELU6 2u
 #define GELU 3u
+#define GELU_TANH 4u
+#define QUICK_GELU 5u
 
 // A NaN passes all of them, so that it shows in the output: every comparison with it is false.
 static __device__ float activate(float value, unsigned activation) {
     if (activation == GELU) return 0.5f * value * (1.0f + erff(value * 0.70710678118654752f));
+    if (activation == GELU_TANH) return value / (1.0f + expf(-1.5957691216057308f * (value + 0.044715f * value * value * value)));
+    if (activation == QUICK_GELU) return value / (1.0f + expf(-1.702f * value));
     if (activation != IDENTITY && value < 0.0f) return 0.0f;
     if (activation == RELU6 && value > 6.0f) return 6.0f;
     return value;

@@ -14,7 +14,7 @@ use super::model_ref::Resolved;
 use crate::cuda::{CudaDevice, ImageNetwork, load_fault};
 #[cfg(not(feature = "cuda"))]
 use crate::models::LoadError;
-use crate::models::{ImageModel, Normalize, Outputs};
+use crate::models::{ImageModel, Length, Normalize, Outputs};
 
 /// What to load and how to run it. All instances share one copy of the weights.
 pub(super) struct ImageLoader {
@@ -22,18 +22,25 @@ pub(super) struct ImageLoader {
     dtype: candle_core::DType,
     normalize: Normalize,
     outputs: Outputs,
+    length: Length,
     loaded: Mutex<Option<Arc<ImageModel>>>,
 }
 
 impl ImageLoader {
-    pub(super) fn new(resolved: Resolved, dtype: candle_core::DType, normalize: Normalize, outputs: Outputs) -> Self {
-        ImageLoader { resolved, dtype, normalize, outputs, loaded: Mutex::new(None) }
+    pub(super) fn new(
+        resolved: Resolved,
+        dtype: candle_core::DType,
+        normalize: Normalize,
+        (outputs, length): (Outputs, Length),
+    ) -> Self {
+        ImageLoader { resolved, dtype, normalize, outputs, length, loaded: Mutex::new(None) }
     }
 
     fn read(&self, device: &Device) -> Result<ImageModel, Fault> {
         let Resolved { arch, n_classes, values, .. } = &self.resolved;
-        let source = values.open(*arch, *n_classes).map_err(|error| Fault::permanent(error.to_string()))?;
-        ImageModel::load(*arch, &*source, self.dtype, device).map_err(|error| load_fault(&error))
+        let source = values.open(&**arch, *n_classes).map_err(|error| Fault::permanent(error.to_string()))?;
+        let model = ImageModel::load(arch.clone(), &*source, self.dtype, device);
+        Ok(model.map_err(|error| load_fault(&error))?.with_length(self.length))
     }
 }
 

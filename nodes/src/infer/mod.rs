@@ -5,6 +5,7 @@ mod model_ref;
 mod need;
 mod onnx_loader;
 mod onnx_model;
+mod onnx_options;
 mod twin;
 
 use std::path::Path;
@@ -18,12 +19,12 @@ use engine::node::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::models::{InputSize, Normalize, Outputs, Preset};
+use crate::models::{InputSize, Length, Normalize, Outputs, Preset};
 use crate::onnx::Channels;
 use image_loader::ImageLoader;
 use model_ref::{ModelRef, Resolved};
 use onnx_loader::OnnxLoader;
-use onnx_model::{Fitted, LayoutOption, OnnxModel, Said};
+use onnx_model::LayoutOption;
 pub use twin::Twin;
 
 /// Runs a model on batches. A row whose output has a NaN or an infinity in it is a reject `non_finite`. A row's result
@@ -34,11 +35,14 @@ pub use twin::Twin;
 /// there. The column is used up.
 ///
 /// # Output
-/// `logits` or `features`: `f32 [n]`, one number for each class, or the vector that the classifier reads.
+/// `logits` or `features`: `f32 [n]`, one number for each class, or the vector that the classifier reads. Folders of CLIP
+/// (image half), SigLIP (image half) and DINOv2 give features only: `image_embeds` of CLIP where it has a projection, else
+/// `pooler_output`, as transformers calls them.
 ///
 /// # Example
 /// ```yaml
 /// scores: {kind: infer, with: {model: {arch: resnet50, weights: models/resnet50.safetensors}}}
+/// vectors: {kind: infer, with: {model: models/clip-vit-base-patch32, l2_normalize: true}}
 /// ```
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -66,8 +70,12 @@ pub struct Infer {
     /// `~/.cache/flowgpu/tensorrt`. Default `cuda`.
     provider: Option<GpuProvider>,
     /// What to read off the model: `logits`, one number for each class, or `features`, the vector that the classifier reads.
-    /// Of an ONNX model, a list of its outputs, each of which becomes a column of its name. Default: `logits`; all outputs.
+    /// Default: `logits` where the model has them, else `features`. Of an ONNX model, a list of its outputs, each of which
+    /// becomes a column of its name; default: all of them.
     outputs: Option<OutputsOption>,
+    /// Whether features are divided by their Euclidean length, so that the dot product of two is their cosine.
+    #[serde(default)]
+    l2_normalize: bool,
     /// The name of the new column, where there is one. Default: `logits`, `features` or the ONNX output's own.
     #[serde(rename = "as")]
     output: Option<String>,
@@ -139,11 +147,10 @@ enum OutputsOption {
 }
 
 /// What is read off a model.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Reading {
     /// One number for each class.
-    #[default]
     Logits,
     /// The vector that the classifier reads.
     Features,
@@ -169,120 +176,43 @@ impl Infer {
         };
         let message =
             format!("`{}` takes images of {wanted}, and `{}` has {width}×{height}", resolved.arch.name(), field.name);
-        Err(SpecError::new(message).label("let the decode node say `preset: model`"))
-    }
-
-    fn n_outputs(&self, resolved: &Resolved) -> usize {
-        match self.reading() {
-            Reading::Logits => resolved.n_classes,
-            Reading::Features => resolved.arch.n_features(),
-        }
-    }
-
-    fn output_name(&self) -> &str {
-        let default = match self.reading() {
-            Reading::Logits => "logits",
-            Reading::Features => "features",
-        };
-        self.output.as_deref().unwrap_or(default)
-    }
-
-    fn reading(&self) -> Reading {
-        match self.outputs {
-            Some(OutputsOption::Reading(reading)) => reading,
-            _ => Reading::default(),
-        }
-    }
-
-    /// The ONNX model, where that is what the node runs.
-    ///
-    /// # Errors
-    /// A file that cannot be used, and options that go with the other kind of model.
-    fn onnx(&self, base: &Path) -> Result<Option<OnnxModel>, SpecError> {
-        let file = match &self.model {
-            _ if self.backend == Some(Backend::Candle) => None,
-            ModelRef::Folder(written) if self.backend.is_some() || !self.model.has_weights(base) => {
-                OnnxModel::find(written, base).map_err(|error| error.at(&["model"]))?
+        let label = match takes {
+            InputSize::AtLeast(_) => "let the decode node say `preset: model`".to_owned(),
+            InputSize::Exactly(height, width) => {
+                format!("let the decode node say `preset: model`, or `resize: [{width}, {height}]`")
             }
-            _ => None,
         };
-        let Some(file) = file else {
-            if self.backend == Some(Backend::Onnx) {
-                return Err(SpecError::new("`backend: onnx` needs a `.onnx` file, or a folder with one").at(&["model"]));
-            }
-            let onnx_only = [
-                ("channels", self.channels.is_some()),
-                ("layout", self.layout.is_some()),
-                ("provider", self.provider.is_some()),
-            ];
-            for (option, said) in onnx_only {
-                if said {
-                    let message = format!("`{option}` is for ONNX models, and this is none");
-                    return Err(SpecError::new(message).at(&[option]).label("leave it out"));
-                }
-            }
-            if let Some(OutputsOption::Names(_)) = &self.outputs {
-                let message = "a list of outputs is for ONNX models; this one has `logits` and `features`";
-                return Err(SpecError::new(message).at(&["outputs"]));
-            }
-            return Ok(None);
-        };
-        if self.dtype != Precision::F32 {
-            let message = "`dtype` is for weights that are read here; an ONNX model has types of its own";
-            return Err(SpecError::new(message).at(&["dtype"]).label("leave it out"));
-        }
-        if let Some(OutputsOption::Reading(reading)) = &self.outputs {
-            let name = format!("{reading:?}").to_lowercase();
-            let message =
-                format!("`outputs: {name}` is for models whose layers are known; an ONNX model has outputs of its own");
-            return Err(SpecError::new(message).at(&["outputs"]).label("name them in a list, or leave it out for all"));
-        }
-        OnnxModel::read(file).map(Some).map_err(|error| error.at(&["model"]))
+        Err(SpecError::new(message).label(label))
     }
 
-    fn fitted(&self, model: &OnnxModel) -> Result<Fitted, SpecError> {
-        let outputs = match &self.outputs {
-            Some(OutputsOption::Names(names)) => Some(&names[..]),
-            _ => None,
+    /// What is read off the model, which must give it.
+    fn outputs(&self, resolved: &Resolved) -> Result<Outputs, SpecError> {
+        let given = resolved.arch.outputs();
+        let outputs = match self.outputs {
+            Some(OutputsOption::Reading(Reading::Logits)) => Outputs::Logits,
+            Some(OutputsOption::Reading(Reading::Features)) => Outputs::Features,
+            // A list is of an ONNX model.
+            None | Some(OutputsOption::Names(_)) => given[0],
         };
-        let said = Said {
-            channels: self.channels.unwrap_or_default(),
-            layout: self.layout.unwrap_or_default(),
-            normalize: self.normalize,
-            outputs,
-        };
-        model.fit(&said)
+        if !given.contains(&outputs) {
+            let names: Vec<_> = given.iter().map(|outputs| format!("`{}`", outputs.name())).collect();
+            let message = format!(
+                "`{}` has no classes and gives no `{}`, but {}",
+                resolved.arch.name(),
+                outputs.name(),
+                names.join(" and ")
+            );
+            return Err(SpecError::new(message).at(&["outputs"]).label("leave `outputs` out"));
+        }
+        if self.l2_normalize && outputs != Outputs::Features {
+            let message = "`l2_normalize` is for features, and this node gives logits";
+            return Err(SpecError::new(message).at(&["l2_normalize"]).label("add `outputs: features`"));
+        }
+        Ok(outputs)
     }
 
-    fn onnx_spec(&self, model: &OnnxModel, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
-        let fitted = self.fitted(model)?;
-        let column = self.column(cx.input())?;
-        let field = &cx.input().fields[column];
-        let size = image_size(field)?;
-        for (side, wanted) in size.into_iter().zip(fitted.size) {
-            if wanted.is_some_and(|wanted| wanted != side) {
-                let [height, width] = fitted.size.map(|side| side.map_or("any".to_owned(), |side| side.to_string()));
-                let message = format!(
-                    "`{}` takes images of {width}×{height}, and `{}` has {}×{}",
-                    model.name(),
-                    field.name,
-                    size[1],
-                    size[0]
-                );
-                return Err(SpecError::new(message).label("give the decode node this size by `resize` and `crop`"));
-            }
-        }
-        let mut spec = NodeSpec::passing(cx.input(), &[column]);
-        if self.output.is_some() && fitted.outputs.len() > 1 {
-            let message = format!("`as` names one column, and `{}` gives {}", model.name(), fitted.outputs.len());
-            return Err(SpecError::new(message).at(&["as"]).label("leave it out, or choose one with `outputs: […]`"));
-        }
-        for output in &fitted.outputs {
-            let name = self.output.as_deref().unwrap_or(&output.name);
-            spec = spec.with_new(name, output.ty(), Role::Result).map_err(|error| error.at(&["as"]))?;
-        }
-        let detail = format!("{}, {}", model.name(), fitted.prefix.normalize);
-        Ok(spec.with_detail(detail).with_need(model.need(size, self.device.clone())))
+    fn length(&self) -> Length {
+        if self.l2_normalize { Length::One } else { Length::Kept }
     }
 
     fn normalize(&self, resolved: &Resolved) -> Normalize {
@@ -321,11 +251,16 @@ impl NodeKind for Infer {
         let resolved = self.model.resolve(cx.base)?;
         let column = self.column(cx.input())?;
         let size = self.size(cx, column, &resolved)?;
-        let output = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(self.n_outputs(&resolved))] };
+        let outputs = self.outputs(&resolved)?;
+        let n_outputs = match outputs {
+            Outputs::Logits => resolved.n_classes,
+            Outputs::Features => resolved.arch.n_features(),
+        };
+        let output = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(n_outputs)] };
         let detail =
             format!("{} {}, {}", resolved.arch.name(), self.dtype.candle().as_str(), self.normalize(&resolved));
         Ok(NodeSpec::passing(cx.input(), &[column])
-            .with_new(self.output_name(), output, Role::Result)
+            .with_new(self.output.as_deref().unwrap_or(outputs.name()), output, Role::Result)
             .map_err(|error| error.at(&["as"]))?
             .with_detail(detail)
             .with_need(need::of(&resolved, size, self.dtype.candle(), self.device.clone())))
@@ -340,12 +275,9 @@ impl NodeKind for Infer {
             return Ok(Stage::Infer(InferStage { model, inputs: vec![column], padding: Padding::None }));
         }
         let resolved = self.model.resolve(cx.base).map_err(mistaken)?;
-        let outputs = match self.reading() {
-            Reading::Logits => Outputs::Logits,
-            Reading::Features => Outputs::Features,
-        };
+        let outputs = self.outputs(&resolved).map_err(mistaken)?;
         let normalize = self.normalize(&resolved);
-        let loader = ImageLoader::new(resolved, self.dtype.candle(), normalize, outputs);
+        let loader = ImageLoader::new(resolved, self.dtype.candle(), normalize, (outputs, self.length()));
         Ok(Stage::Infer(InferStage { model: Arc::new(loader), inputs: vec![column], padding: Padding::None }))
     }
 

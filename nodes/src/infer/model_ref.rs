@@ -8,7 +8,7 @@ use engine::node::SpecError;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::models::{ARCHS, Arch, Preset, RandomWeights, arch, folder, load};
+use crate::models::{ARCHS, Arch, ArchRef, DESCRIBED, Preset, RandomWeights, arch, folder, load};
 use crate::weights;
 
 /// Classes of a model with random weights, as many as ImageNet has.
@@ -53,7 +53,7 @@ pub(super) enum Values {
 /// A model with its header read.
 #[derive(Clone)]
 pub(super) struct Resolved {
-    pub(super) arch: &'static dyn Arch,
+    pub(super) arch: ArchRef,
     pub(super) n_classes: usize,
     pub(super) preset: Preset,
     pub(super) values: Values,
@@ -87,6 +87,11 @@ impl Parts {
     fn resolve(&self, base: &Path) -> Result<Resolved, SpecError> {
         let Some(arch) = arch(&self.arch) else {
             let names = || ARCHS.iter().map(|arch| arch.name());
+            if DESCRIBED.contains(&self.arch.as_str()) {
+                let message = format!("`{}` comes in several sizes, which a folder's `config.json` tells", self.arch);
+                let label = "write `model: FOLDER`, with `config.json` beside the weights";
+                return Err(SpecError::new(message).at(&["model", "arch"]).label(label));
+            }
             let error = SpecError::new(format!("there is no architecture `{}`", self.arch)).at(&["model", "arch"]);
             let error = match nearest(&self.arch, names()) {
                 Some(name) => error.label(format!("did you mean `{name}`?")),
@@ -96,11 +101,12 @@ impl Parts {
         };
         if self.weights == "random" {
             let values = Values::Random { seed: self.seed };
-            return Ok(Resolved { arch, n_classes: RANDOM_CLASSES, preset: arch.preset(), values, files: Vec::new() });
+            let (n_classes, preset) = (RANDOM_CLASSES, arch.preset());
+            return Ok(Resolved { arch: arch.into(), n_classes, preset, values, files: Vec::new() });
         }
         let path = base.join(&self.weights);
         let (n_classes, files) = check(arch, &path).map_err(|error| error.at(&["model", "weights"]))?;
-        Ok(Resolved { arch, n_classes, preset: arch.preset(), values: Values::File(path), files })
+        Ok(Resolved { arch: arch.into(), n_classes, preset: arch.preset(), values: Values::File(path), files })
     }
 }
 
@@ -124,18 +130,24 @@ fn resolve_folder(written: &str, path: &Path) -> Result<Resolved, SpecError> {
             .label("write `{arch: …, weights: …}` instead"));
     };
     let config = folder::parse_config(&config).map_err(|error| told("config.json", error))?;
-    let arch = arch(config.arch).expect("the folder's architecture is one of ours");
+    let arch = config.arch.arch();
     let preset = match read("preprocessor_config.json")? {
         Some(text) => folder::parse_preprocessor(&text).map_err(|error| told("preprocessor_config.json", error))?,
-        None => config.preset.unwrap_or_else(|| arch.preset()),
+        None => match read("processor_config.json")? {
+            Some(text) => folder::parse_processor(&text).map_err(|error| told("processor_config.json", error))?,
+            None => None,
+        }
+        .or(config.preset)
+        .unwrap_or_else(|| arch.preset()),
     };
-    let (n_classes, files) = check(arch, path)?;
+    let (n_classes, files) = check(&*arch, path)?;
     Ok(Resolved { arch, n_classes, preset, values: Values::File(path.to_owned()), files })
 }
 
 /// The number of classes, and the files that the weights lie in.
-fn check(arch: &'static dyn Arch, path: &Path) -> Result<(usize, Vec<PathBuf>), SpecError> {
+fn check(arch: &dyn Arch, path: &Path) -> Result<(usize, Vec<PathBuf>), SpecError> {
     let weights = weights::open(path).map_err(|error| SpecError::new(error.to_string()))?;
+    let files: Vec<_> = weights.files().map(Path::to_owned).collect();
     let checked = load::check(arch, &weights).map_err(|mismatch| {
         // Then which tensors differ says nothing more.
         match mismatch.fits {
@@ -143,10 +155,13 @@ fn check(arch: &'static dyn Arch, path: &Path) -> Result<(usize, Vec<PathBuf>), 
                 SpecError::new(format!("`{}` holds weights of `{fits}`, not of `{}`", path.display(), arch.name()))
                     .label(format!("these fit `arch: {fits}`"))
             }
-            None => SpecError::new(format!("`{}`: {mismatch}", path.display())),
+            None => {
+                let path = if let [file] = &files[..] { file } else { path };
+                SpecError::new(format!("`{}`: {mismatch}", path.display()))
+            }
         }
     })?;
-    Ok((checked.n_classes, weights.files().map(Path::to_owned).collect()))
+    Ok((checked.n_classes, files))
 }
 
 impl Values {

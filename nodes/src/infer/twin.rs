@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use super::model_ref::Values;
-use super::{Infer, Precision, Reading};
+use super::{Infer, Precision};
+use crate::models::Outputs;
 
 /// A network of torchvision's with the same weights.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,13 +30,13 @@ impl Infer {
         if self.onnx(base).map_err(|error| error.message)?.is_some() {
             return Err("it is an ONNX model".to_owned());
         }
-        if self.reading() != Reading::Logits {
+        let resolved = self.model.resolve(base).map_err(|error| error.message)?;
+        if self.outputs(&resolved).map_err(|error| error.message)? != Outputs::Logits {
             return Err("it gives features".to_owned());
         }
         if self.dtype != Precision::F32 {
             return Err("its weights are rounded".to_owned());
         }
-        let resolved = self.model.resolve(base).map_err(|error| error.message)?;
         let arch = match resolved.arch.name() {
             "mobilenet_v2" => "mobilenet_v2",
             "resnet18" => "resnet18",

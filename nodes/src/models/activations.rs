@@ -83,7 +83,7 @@ impl Tally {
 fn copies(activation: Activation) -> u64 {
     match activation {
         Activation::Identity => 2,
-        Activation::Relu | Activation::Gelu => 3,
+        Activation::Relu | Activation::Gelu | Activation::GeluTanh | Activation::QuickGelu => 3,
         // A lower bound, then an upper one.
         Activation::Relu6 => 4,
     }
@@ -152,6 +152,35 @@ mod tests {
         let peak = map(3, 224) + 196 * 768 + 3 * tokens + 3 * hidden;
         assert_eq!(peak, 2_570_496);
         check("vit_base_patch16_224", 224, 224, peak);
+    }
+
+    fn check_described(json: &str, side: usize, expected: u64) {
+        let arch = super::super::folder::parse_config(json).expect("a configuration").arch.arch();
+        assert_eq!(arch.activations(side, side), expected, "{json} {side}");
+    }
+
+    #[test]
+    fn embedders_peak_in_their_hidden_layer_or_in_the_scores_of_many_tokens() {
+        // As ViT: the image, its patches, tokens three times and the hidden layer three times.
+        let tokens = 50 * 768;
+        let peak = map(3, 224) + 49 * 768 + 3 * tokens + 3 * 4 * tokens;
+        assert_eq!(peak, 764_160);
+        check_described(r#"{"model_type": "clip"}"#, 224, peak);
+        let tokens = 196 * 768;
+        let peak = map(3, 224) + tokens + 3 * tokens + 3 * 4 * tokens;
+        check_described(r#"{"model_type": "siglip"}"#, 224, peak);
+        // 1,370 tokens: eight times those, and the scores of six heads twice, which grow with their square.
+        let tokens = 1370 * 384;
+        let peak = map(3, 518) + 1369 * 384 + 8 * tokens + 2 * 6 * 1370 * 1370;
+        let json = r#"{"model_type": "dinov2", "hidden_size": 384, "num_attention_heads": 6, "image_size": 518}"#;
+        check_described(json, 518, peak);
+        // Another size than the trained one.
+        let tokens = 257 * 384;
+        check_described(json, 224, map(3, 224) + 256 * 384 + 3 * tokens + 3 * 4 * tokens);
+        // Gated: twice the hidden layer together, and apart, and what passes.
+        let json = r#"{"model_type": "dinov2", "hidden_size": 1536, "num_attention_heads": 24, "use_swiglu_ffn": true}"#;
+        let tokens = 257 * 1536;
+        check_described(json, 224, map(3, 224) + 256 * 1536 + 3 * tokens + 5 * 257 * 4096);
     }
 
     #[test]

@@ -2,9 +2,18 @@
 //!
 //! An [`Arch`] is pure description plus `build`: it never opens a file and never decodes an image.
 
-use super::{load::LoadError, network::Network, preset::Preset, reader::ParamReader, scheme::Scheme};
+use std::{ops::Deref, sync::Arc};
 
-/// One model architecture. Adding one is a file, a line in [`ARCHS`](super::ARCHS) and a test.
+use super::{
+    load::LoadError,
+    network::{Network, Outputs},
+    preset::Preset,
+    reader::ParamReader,
+    scheme::Scheme,
+};
+
+/// One model architecture. Adding one is a file, a line in [`ARCHS`](super::ARCHS) and a test; one whose figures stand
+/// in a folder's `config.json` is described by [`Described`](super::folder::Described) instead of the list.
 pub trait Arch: Send + Sync {
     /// The name in a pipeline file, such as `resnet18`.
     fn name(&self) -> &'static str;
@@ -12,10 +21,19 @@ pub trait Arch: Send + Sync {
     /// Every tensor that the network needs, under its canonical name.
     fn parameters(&self, n_classes: usize) -> Parameters;
 
-    /// The canonical name of the tensor whose first dimension is the number of classes.
-    fn classifier(&self) -> &'static str;
+    /// The canonical name of the tensor whose first dimension is the number of classes; `None` where there are no
+    /// classes and features are all that the network gives.
+    fn classifier(&self) -> Option<&'static str>;
 
-    /// The length of the pooled feature vector before the classifier.
+    /// What can be read off the network; the first one is taken where nobody says.
+    fn outputs(&self) -> &'static [Outputs] {
+        match self.classifier() {
+            Some(_) => &[Outputs::Logits, Outputs::Features],
+            None => &[Outputs::Features],
+        }
+    }
+
+    /// The length of the feature vector: what the classifier reads, or what the network is for.
     fn n_features(&self) -> usize;
 
     /// The ways in which weight files name these tensors; the first one is taken where none fits.
@@ -38,6 +56,40 @@ pub trait Arch: Send + Sync {
 
     /// Puts the network together from weights that were checked against [`parameters`](Self::parameters).
     fn build(&self, reader: &ParamReader<'_>) -> Result<Box<dyn Network>, LoadError>;
+}
+
+/// An architecture of the list, or one that a folder describes. Cheap to clone.
+#[derive(Clone)]
+pub struct ArchRef(Held);
+
+#[derive(Clone)]
+enum Held {
+    Listed(&'static dyn Arch),
+    Described(Arc<dyn Arch>),
+}
+
+impl ArchRef {
+    /// An architecture with figures of its own.
+    pub fn described(arch: impl Arch + 'static) -> Self {
+        Self(Held::Described(Arc::new(arch)))
+    }
+}
+
+impl From<&'static dyn Arch> for ArchRef {
+    fn from(arch: &'static dyn Arch) -> Self {
+        Self(Held::Listed(arch))
+    }
+}
+
+impl Deref for ArchRef {
+    type Target = dyn Arch;
+
+    fn deref(&self) -> &Self::Target {
+        match &self.0 {
+            Held::Listed(arch) => *arch,
+            Held::Described(arch) => &**arch,
+        }
+    }
 }
 
 /// Which heights and widths a network takes.

@@ -42,8 +42,8 @@ impl Arch for EfficientNetLite0 {
         DESIGN.parameters(n_classes)
     }
 
-    fn classifier(&self) -> &'static str {
-        "classifier.weight"
+    fn classifier(&self) -> Option<&'static str> {
+        Some("classifier.weight")
     }
 
     fn n_features(&self) -> usize {

@@ -7,7 +7,7 @@ use candle_core::{DType, Device, Tensor};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
 use super::{
-    arch::{Arch, InputSize},
+    arch::{Arch, ArchRef, InputSize},
     load::{self, LoadError},
     network::{Network, Outputs},
     params::TensorSource,
@@ -16,12 +16,26 @@ use super::{
 
 /// An architecture with weights, ready to run. Cheap to share behind an `Arc`.
 pub struct ImageModel {
-    arch: &'static dyn Arch,
+    arch: ArchRef,
     n_classes: usize,
     dtype: DType,
     device: Device,
     network: Box<dyn Network>,
+    length: Length,
 }
+
+/// What becomes of the length of a row of output, by Euclid's measure.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Length {
+    /// It stays as the network gives it.
+    #[default]
+    Kept,
+    /// Rows are divided by it, so that it is one: dot products of two rows are cosines.
+    One,
+}
+
+/// The least that a row is divided by, so that one of zeros stays as it is.
+const LEAST_LENGTH: f64 = 1e-12;
 
 /// A batch could not be computed.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +60,14 @@ pub enum ForwardError {
         /// What the network takes.
         wanted: InputSize,
     },
+    /// The network does not give that.
+    #[error("`{arch}` gives no {}", .wanted.name())]
+    Outputs {
+        /// The architecture.
+        arch: &'static str,
+        /// What was asked for.
+        wanted: Outputs,
+    },
     /// The computation failed.
     #[error("`{arch}`: {error}")]
     Compute {
@@ -60,20 +82,26 @@ pub enum ForwardError {
 impl ImageModel {
     /// Loads `arch` from `source`: weights rounded to `dtype`, on `device`.
     pub fn load(
-        arch: &'static dyn Arch,
+        arch: impl Into<ArchRef>,
         source: &dyn TensorSource,
         dtype: DType,
         device: &Device,
     ) -> Result<Self, LoadError> {
-        let checked = load::check(arch, source)?;
-        let reader = ParamReader::new(arch, source, checked, dtype, device);
-        let network = arch.build(&reader)?;
-        Ok(Self { arch, n_classes: checked.n_classes, dtype, device: device.clone(), network })
+        let arch = arch.into();
+        let checked = load::check(&*arch, source)?;
+        let network = arch.build(&ParamReader::new(&*arch, source, checked, dtype, device))?;
+        let length = Length::Kept;
+        Ok(Self { arch, n_classes: checked.n_classes, dtype, device: device.clone(), network, length })
+    }
+
+    /// The same, with rows of output of this length.
+    pub fn with_length(self, length: Length) -> Self {
+        Self { length, ..self }
     }
 
     /// The architecture.
-    pub fn arch(&self) -> &'static dyn Arch {
-        self.arch
+    pub fn arch(&self) -> &dyn Arch {
+        &*self.arch
     }
 
     /// How many classes the weights tell apart.
@@ -99,6 +127,9 @@ impl ImageModel {
         if !wanted.admits(height, width) {
             return Err(ForwardError::Size { arch, height, width, wanted });
         }
+        if !self.arch.outputs().contains(&outputs) {
+            return Err(ForwardError::Outputs { arch, wanted: outputs });
+        }
         self.compute(images, n_rows, outputs).map_err(|error| ForwardError::Compute { arch, error })
     }
 
@@ -116,8 +147,27 @@ impl ImageModel {
         } else {
             self.network.forward(&images, outputs)?
         };
-        rows.to_dtype(DType::F32)
+        let rows = rows.to_dtype(DType::F32)?;
+        match self.length {
+            Length::Kept => Ok(rows),
+            Length::One => to_unit_length(rows),
+        }
     }
+}
+
+/// Divides each row of f32 by its length.
+fn to_unit_length(rows: Tensor) -> candle_core::Result<Tensor> {
+    if !rows.device().is_cpu() {
+        let lengths = rows.sqr()?.sum_keepdim(1)?.sqrt()?.maximum(LEAST_LENGTH)?;
+        return rows.broadcast_div(&lengths);
+    }
+    let (n_rows, n_values) = rows.dims2()?;
+    let mut values = rows.flatten_all()?.to_vec1::<f32>()?;
+    for row in values.chunks_exact_mut(n_values.max(1)) {
+        let length = row.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt().max(LEAST_LENGTH);
+        row.iter_mut().for_each(|value| *value = (f64::from(*value) / length) as f32);
+    }
+    Tensor::from_vec(values, (n_rows, n_values), &Device::Cpu)
 }
 
 impl std::fmt::Debug for ImageModel {

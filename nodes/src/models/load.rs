@@ -107,7 +107,7 @@ impl std::error::Error for WeightsMismatch {}
 pub struct Checked {
     /// How the file names its tensors.
     pub scheme: Scheme,
-    /// The length of the classifier's output.
+    /// The length of the classifier's output; 0 where there is no classifier.
     pub n_classes: usize,
 }
 
@@ -127,12 +127,10 @@ pub fn identify(source: &dyn TensorSource) -> Option<&'static dyn Arch> {
 
 fn compare(arch: &dyn Arch, source: &dyn TensorSource) -> (Checked, Vec<Mistake>) {
     let scheme = Scheme::detect(arch.schemes(), &arch.parameters(1), source);
-    let classifier = (scheme.locate)(arch.classifier());
-    let n_classes = source
-        .shape(&classifier.names()[0])
-        .and_then(|shape| shape.first().copied())
-        .filter(|&n_classes| n_classes > 0)
-        .unwrap_or(1);
+    let n_classes = arch.classifier().map_or(0, |classifier| {
+        let shape = source.shape(&(scheme.locate)(classifier).names()[0]);
+        shape.and_then(|shape| shape.first().copied()).filter(|&n_classes| n_classes > 0).unwrap_or(1)
+    });
 
     let mut mistakes = Vec::new();
     let mut known = HashSet::new();
@@ -144,7 +142,7 @@ fn compare(arch: &dyn Arch, source: &dyn TensorSource) -> (Checked, Vec<Mistake>
             match source.shape(name) {
                 None => mistakes.push(Mistake::Missing(name.clone())),
                 Some(found) if found != wanted => {
-                    let wanted = if parameter.name == arch.classifier() {
+                    let wanted = if Some(parameter.name.as_str()) == arch.classifier() {
                         let rest: Vec<String> = wanted[1..].iter().map(usize::to_string).collect();
                         format!("[n, {}]", rest.join(", "))
                     } else {

@@ -41,8 +41,8 @@ impl Arch for MobileNetV2 {
         DESIGN.parameters(n_classes)
     }
 
-    fn classifier(&self) -> &'static str {
-        "classifier.weight"
+    fn classifier(&self) -> Option<&'static str> {
+        Some("classifier.weight")
     }
 
     fn n_features(&self) -> usize {

@@ -9,8 +9,18 @@ pub enum Outputs {
     /// One number per class, before any softmax.
     #[default]
     Logits,
-    /// The pooled feature vector that the classifier reads.
+    /// The pooled feature vector that the classifier reads, or that the network is for.
     Features,
+}
+
+impl Outputs {
+    /// The word for it in a pipeline.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Logits => "logits",
+            Self::Features => "features",
+        }
+    }
 }
 
 /// The layers of one model with their weights in memory.

@@ -17,7 +17,12 @@ pub struct Preset {
 impl Preset {
     /// Shorter side to `side`, then a square of 224 from the centre: the common evaluation of ImageNet models.
     pub fn crop_224(side: u32, interpolation: Interpolation, normalize: Normalize) -> Self {
-        let (resize, crop) = (Some(Resize::Shorter(side)), Some(Crop::square(224)));
+        Self::crop(side, 224, interpolation, normalize)
+    }
+
+    /// Shorter side to `side`, then a square of `crop` from the centre.
+    pub fn crop(side: u32, crop: u32, interpolation: Interpolation, normalize: Normalize) -> Self {
+        let (resize, crop) = (Some(Resize::Shorter(side)), Some(Crop::square(crop)));
         let pixels = Preprocess { resize, crop, interpolation, ..Preprocess::default() };
         Self { pixels, normalize }
     }

@@ -65,11 +65,38 @@ impl<'a> ParamReader<'a> {
         self.conv_of(weight, bias, spec)
     }
 
+    /// A convolution that has no bias.
+    pub fn conv_without_bias(&self, name: &str, spec: ConvSpec) -> Result<Conv, LoadError> {
+        let weight = self.values(&format!("{name}.weight"))?;
+        let bias = self.zeros(&weight)?;
+        self.conv_of(weight, bias, spec)
+    }
+
     /// A linear layer, followed by an activation.
     pub fn linear(&self, name: &str, activation: Activation) -> Result<Linear, LoadError> {
-        let weight = self.tensor(&format!("{name}.weight"))?;
-        let bias = self.tensor(&format!("{name}.bias"))?;
-        Linear::new(weight, bias, activation).map_err(|error| self.device_error(error))
+        self.linear_of(self.values(&format!("{name}.weight"))?, self.values(&format!("{name}.bias"))?, activation)
+    }
+
+    /// A linear layer that has no bias.
+    pub fn linear_without_bias(&self, name: &str) -> Result<Linear, LoadError> {
+        let weight = self.values(&format!("{name}.weight"))?;
+        let bias = self.zeros(&weight)?;
+        self.linear_of(weight, bias, Activation::Identity)
+    }
+
+    /// A linear layer whose outputs are multiplied by the tensor `scale`, which is folded into it.
+    pub fn linear_scaled(&self, name: &str, scale: &str) -> Result<Linear, LoadError> {
+        let [weight, bias, scale] =
+            [&format!("{name}.weight"), &format!("{name}.bias"), scale].map(|name| self.values(name));
+        let (weight, bias, scale) = (weight?, bias?, scale?);
+        let scaled = scale.unsqueeze(1).and_then(|rows| Ok((weight.broadcast_mul(&rows)?, (bias * &scale)?)));
+        let (weight, bias) = scaled.map_err(|error| self.device_error(error))?;
+        self.linear_of(weight, bias, Activation::Identity)
+    }
+
+    /// A linear layer of values that were put together otherwise.
+    pub fn linear_of(&self, weight: Tensor, bias: Tensor, activation: Activation) -> Result<Linear, LoadError> {
+        Linear::new(self.place(weight)?, self.place(bias)?, activation).map_err(|error| self.device_error(error))
     }
 
     /// A layer norm.
@@ -85,7 +112,7 @@ impl<'a> ParamReader<'a> {
 
     /// Rounds to the data type of the weights and moves to the device. The CPU's matrix products know no bf16 and are
     /// slow in f16, so there the rounded values are kept as f32.
-    fn place(&self, values: Tensor) -> Result<Tensor, LoadError> {
+    pub fn place(&self, values: Tensor) -> Result<Tensor, LoadError> {
         let kept = compute_dtype(self.dtype, &self.device);
         values
             .to_dtype(self.dtype)
@@ -107,7 +134,14 @@ impl<'a> ParamReader<'a> {
         Ok(tensor)
     }
 
-    fn device_error(&self, error: candle_core::Error) -> LoadError {
+    /// A bias of nothing for a layer of this weight.
+    fn zeros(&self, weight: &Tensor) -> Result<Tensor, LoadError> {
+        let n_out = weight.dim(0).map_err(|error| self.device_error(error))?;
+        Tensor::zeros(n_out, DType::F32, &Device::Cpu).map_err(|error| self.device_error(error))
+    }
+
+    /// What a failed computation of an architecture's own is told as.
+    pub fn device_error(&self, error: candle_core::Error) -> LoadError {
         LoadError::Device { arch: self.arch, error }
     }
 }

@@ -28,8 +28,8 @@ impl Arch for ResNet18 {
         DESIGN.parameters(n_classes)
     }
 
-    fn classifier(&self) -> &'static str {
-        "fc.weight"
+    fn classifier(&self) -> Option<&'static str> {
+        Some("fc.weight")
     }
 
     fn n_features(&self) -> usize {

@@ -193,7 +193,7 @@ fn a_nan_shows_in_the_output_of_every_kernel() {
     let has_nan = |values: &[f32]| values.iter().any(|value| value.is_nan());
     assert!(has_nan(&run("max_pool", 9, &[1, 5, 5, 3, 3], &[image, &[], &[]], 9)));
     let one: &[u8] = bytemuck::cast_slice(&[1f32]);
-    for activation in 0..4 {
+    for activation in 0..6 {
         assert!(has_nan(&run("bias_activation", 25, &[1, 25, 1, activation], &[image, one, &[]], 25)));
         assert!(has_nan(&run("join", 25, &[1, 25, activation], &[image, image, &[]], 25)));
         let numbers = [1, 1, 5, 5, 5, 5, 1, 1, 0, 0, activation];
@@ -204,8 +204,14 @@ fn a_nan_shows_in_the_output_of_every_kernel() {
 #[test]
 fn bias_and_activation_are_added_in_place() {
     let sums = noise(&[2, 5, 37], 1);
-    let activations: [fn(&Tensor) -> candle_core::Result<Tensor>; 4] =
-        [|sums| Ok(sums.clone()), Tensor::relu, |sums| sums.clamp(0f32, 6f32), Tensor::gelu_erf];
+    let activations: [fn(&Tensor) -> candle_core::Result<Tensor>; 6] = [
+        |sums| Ok(sums.clone()),
+        Tensor::relu,
+        |sums| sums.clamp(0f32, 6f32),
+        Tensor::gelu_erf,
+        Tensor::gelu,
+        |sums| sums * candle_nn::ops::sigmoid(&(sums * 1.702)?)?,
+    ];
     for (code, activate) in activations.iter().enumerate() {
         let bias = noise(&[5], 2);
         let found = run("bias_activation", 37, &[10, 37, 5, code], &[&bytes(&sums), &bytes(&bias), &[]], 370);

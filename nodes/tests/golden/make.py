@@ -165,6 +165,20 @@ def summary(row):
     }
 
 
+def write(name, golden):
+    """One tensor, or one list of numbers, a line."""
+    lines = []
+    for line in json.dumps(golden, indent=1).splitlines():
+        is_item = not line.lstrip().startswith(('"', "{", "}", "["))
+        if lines and (line.strip() in ("]", "],") or lines[-1].endswith("[") or is_item):
+            lines[-1] += (" " if lines[-1].endswith(",") else "") + line.strip()
+        else:
+            lines.append(line)
+    text = "\n".join(lines) + "\n"
+    assert json.loads(text) == golden
+    (HERE / name).write_text(text)
+
+
 def main():
     torch.manual_seed(0)
     for (arch, scheme), make in MODELS.items():
@@ -182,18 +196,8 @@ def main():
         versions = {"torch": torch.__version__, "torchvision": tv.__package__ and __import__("torchvision").__version__}
         versions |= {"timm": timm.__version__, "transformers": transformers.__version__}
         golden = {"arch": arch, "scheme": scheme, "versions": versions, "outputs": outputs, "shapes": shapes}
-        text = json.dumps(golden, indent=1)
-        # One tensor, or one list of numbers, a line.
-        lines = []
-        for line in text.splitlines():
-            joins = lines and (line.strip() in ("]", "],") or lines[-1].endswith("[") or not line.lstrip().startswith(('"', "{", "}", "[")))
-            if joins:
-                lines[-1] += (" " if lines[-1].endswith(",") else "") + line.strip()
-            else:
-                lines.append(line)
-        text = "\n".join(lines) + "\n"
-        assert json.loads(text) == golden
-        (HERE / f"{arch}.{scheme}.json").write_text(text)
+        write(f"{arch}.{scheme}.json", golden)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -3,7 +3,8 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{FolderError, interpolation, per_channel, side, uncropped};
+use super::described::Described;
+use super::{FolderError, embedders, interpolation, per_channel, side, uncropped};
 use crate::decode::{Crop, Preprocess, Resize};
 use crate::models::{
     ARCHS,
@@ -14,8 +15,8 @@ use crate::models::{
 /// What a folder's `config.json` says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FolderConfig {
-    /// The name of an architecture here.
-    pub arch: &'static str,
+    /// The architecture.
+    pub arch: Described,
     /// How many classes the classifier has, if the file says.
     pub n_classes: Option<usize>,
     /// The classes' names in order, if the file has real ones.
@@ -26,10 +27,14 @@ pub struct FolderConfig {
 
 /// Reads `config.json`.
 pub fn parse_config(json: &str) -> Result<FolderConfig, FolderError> {
+    // Their keys have the names of others' and other types, so they are read by themselves.
+    if let Some(arch) = embedders::parse(json)? {
+        return Ok(FolderConfig { arch, n_classes: None, labels: None, preset: None });
+    }
     let config: Config = serde_json::from_str(json)?;
     if let Some(architecture) = &config.architecture {
         return Ok(FolderConfig {
-            arch: timm_arch(architecture)?,
+            arch: Described::Listed(timm_arch(architecture)?),
             n_classes: config.num_classes,
             labels: config.label_names,
             preset: config.pretrained_cfg.map(TimmPreset::into_preset).transpose()?,
@@ -46,13 +51,15 @@ pub fn parse_config(json: &str) -> Result<FolderConfig, FolderError> {
             ));
         }
         Some(other) => {
-            return Err(FolderError::value("model_type", format!("`{other}`"), "resnet or vit"));
+            let wanted = "resnet, vit, clip, siglip, dinov2 or dinov2_with_registers";
+            return Err(FolderError::value("model_type", format!("`{other}`"), wanted));
         }
         None => return Err(FolderError::Missing("model_type")),
     };
     let labels = config.labels()?;
     let n_classes = config.num_labels.or(labels.as_ref().map(Vec::len));
     let placeholders = labels.iter().flatten().enumerate().all(|(idx, label)| *label == format!("LABEL_{idx}"));
+    let arch = Described::Listed(arch);
     Ok(FolderConfig { arch, n_classes, labels: labels.filter(|_| !placeholders), preset: None })
 }
 
@@ -208,7 +215,7 @@ mod tests {
     }
 
     fn plain(arch: &'static str) -> FolderConfig {
-        FolderConfig { arch, n_classes: None, labels: None, preset: None }
+        FolderConfig { arch: Described::Listed(arch), n_classes: None, labels: None, preset: None }
     }
 
     #[test]
@@ -252,7 +259,10 @@ mod tests {
             ),
         );
         check(r#"{"model_type": "vit", "image_size": 384}"#, Err("`image_size` is 384, wanted 224"));
-        check(r#"{"model_type": "bert"}"#, Err("`model_type` is `bert`, wanted resnet or vit"));
+        check(
+            r#"{"model_type": "bert"}"#,
+            Err("`model_type` is `bert`, wanted resnet, vit, clip, siglip, dinov2 or dinov2_with_registers"),
+        );
         check("{}", Err("`model_type` is missing"));
         check(
             r#"{"architecture": "resnet34"}"#,

@@ -4,11 +4,14 @@
 //! `preprocessor_config.json`) and timm (`config.json` alone).
 
 mod config;
+mod described;
+mod embedders;
 mod preprocessor;
 mod processors;
 
 pub use config::{FolderConfig, parse_config};
-pub use preprocessor::parse_preprocessor;
+pub use described::Described;
+pub use preprocessor::{parse_preprocessor, parse_processor};
 
 use std::borrow::Cow;
 

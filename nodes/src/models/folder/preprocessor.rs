@@ -41,6 +41,16 @@ pub fn parse_preprocessor(json: &str) -> Result<Preset, FolderError> {
     Ok(Preset { pixels, normalize: config.normalize(class)? })
 }
 
+/// Reads `processor_config.json`, which newer folders have instead; `None` where it says nothing of images.
+pub fn parse_processor(json: &str) -> Result<Option<Preset>, FolderError> {
+    let whole: Value = serde_json::from_str(json)?;
+    whole
+        .get("image_processor")
+        .filter(|part| part.is_object())
+        .map(|part| parse_preprocessor(&part.to_string()))
+        .transpose()
+}
+
 #[derive(Debug, Deserialize)]
 struct Config {
     image_processor_type: Option<String>,
@@ -328,6 +338,57 @@ mod tests {
             Some(Crop::square(224)),
             Interpolation::Bilinear,
             Normalize::Half,
+        );
+    }
+
+    #[test]
+    fn the_newer_file_has_the_image_processor_within() {
+        let image = r#"{"image_processor_type": "SiglipImageProcessor", "size": {"height": 384, "width": 384}}"#;
+        let json = format!(r#"{{"image_processor": {image}, "processor_class": "SiglipProcessor"}}"#);
+        let preset = parse_preprocessor(image).expect("a preset");
+        assert_eq!(parse_processor(&json).expect("a preset"), Some(preset));
+        assert_eq!(parse_processor(r#"{"processor_class": "CLIPProcessor"}"#).expect("JSON"), None);
+    }
+
+    #[test]
+    fn the_embedders_files_are_understood() {
+        let clip = Normalize::Custom(MeanStd {
+            mean: [0.48145466, 0.4578275, 0.40821073],
+            std: [0.26862954, 0.26130258, 0.27577711],
+        });
+        // openai/clip-vit-base-patch32, and laion's.
+        for json in [
+            r#"{"crop_size": 224, "do_center_crop": true, "do_normalize": true, "do_resize": true,
+                "feature_extractor_type": "CLIPFeatureExtractor", "image_mean": [0.48145466, 0.4578275, 0.40821073],
+                "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3, "size": 224}"#,
+            r#"{"crop_size": {"height": 224, "width": 224}, "do_center_crop": true, "do_convert_rgb": true,
+                "do_normalize": true, "do_rescale": true, "do_resize": true, "feature_extractor_type":
+                "CLIPFeatureExtractor", "image_mean": [0.48145466, 0.4578275, 0.40821073], "image_processor_type":
+                "CLIPImageProcessor", "image_std": [0.26862954, 0.26130258, 0.27577711], "resample": 3,
+                "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 224}}"#,
+        ] {
+            check(json, Resize::Shorter(224), Some(Crop::square(224)), Interpolation::Bicubic, clip);
+        }
+        // google/siglip-so400m-patch14-384; the second one of SigLIP 2 has bilinear.
+        for (resample, interpolation) in [(3, Interpolation::Bicubic), (2, Interpolation::Bilinear)] {
+            let json = format!(
+                r#"{{"do_convert_rgb": null, "do_normalize": true, "do_rescale": true, "do_resize": true,
+                "image_mean": [0.5, 0.5, 0.5], "image_processor_type": "SiglipImageProcessor", "image_std": [0.5, 0.5, 0.5],
+                "processor_class": "SiglipProcessor", "resample": {resample}, "rescale_factor": 0.00392156862745098,
+                "size": {{"height": 384, "width": 384}}}}"#
+            );
+            check(&json, Resize::Exact { height: 384, width: 384 }, None, interpolation, Normalize::Half);
+        }
+        // facebook/dinov2-base.
+        check(
+            r#"{"crop_size": {"height": 224, "width": 224}, "do_center_crop": true, "do_convert_rgb": true,
+                "do_normalize": true, "do_rescale": true, "do_resize": true, "image_mean": [0.485, 0.456, 0.406],
+                "image_processor_type": "BitImageProcessor", "image_std": [0.229, 0.224, 0.225], "resample": 3,
+                "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 256}}"#,
+            Resize::Shorter(256),
+            Some(Crop::square(224)),
+            Interpolation::Bicubic,
+            Normalize::Imagenet,
         );
     }
 

@@ -7,10 +7,12 @@ mod activation;
 mod conv;
 mod depthwise;
 mod finish;
+mod gate;
 mod im2col;
 mod linear;
 mod parameter;
 mod pool;
+mod sigmoid;
 
 pub use activation::Activation;
 pub use candle_nn::LayerNorm;
@@ -19,6 +21,7 @@ pub use linear::Linear;
 pub use pool::{global_mean, max_pool_3x3_stride_2};
 
 pub(crate) use finish::add_and_activate;
+pub(crate) use gate::gate;
 #[cfg(feature = "cuda")]
 pub(crate) use {
     depthwise::Depthwise,
