@@ -83,6 +83,16 @@ fn digest(columns: impl Iterator<Item = Column>) -> (usize, u64) {
 
 /// Reads one item, and once more from its middle on, as a run does that was stopped there: the rows must be the same.
 pub fn rows_and_again(unpack: &dyn Unpack, spec: &NodeSpec, item: &Item) -> Result<Vec<Told>, Reject> {
+    let all = whole_rows(unpack, spec, item)?;
+    let middle = all.len() / 2;
+    let again = rows(unpack, spec, item, middle as u32);
+    let again = again.unwrap_or_else(|reject| panic!("it opened before: {}", reject.message));
+    assert_eq!(again, all[middle..], "from row {middle} on");
+    Ok(all)
+}
+
+/// All rows of an item, each of which can be told and written down.
+pub fn whole_rows(unpack: &dyn Unpack, spec: &NodeSpec, item: &Item) -> Result<Vec<Told>, Reject> {
     let all = rows(unpack, spec, item, 0)?;
     for told in &all {
         assert!(told.uri.starts_with(&item.uri) || item.uri.contains("#group-"), "{told:?} of {}", item.uri);
@@ -92,10 +102,6 @@ pub fn rows_and_again(unpack: &dyn Unpack, spec: &NodeSpec, item: &Item) -> Resu
             assert!(reject.message.len() < 4096, "a message of {} bytes", reject.message.len());
         }
     }
-    let middle = all.len() / 2;
-    let again = rows(unpack, spec, item, middle as u32);
-    let again = again.unwrap_or_else(|reject| panic!("it opened before: {}", reject.message));
-    assert_eq!(again, all[middle..], "from row {middle} on");
     Ok(all)
 }
 
