@@ -67,7 +67,7 @@ impl Fingerprint {
             Port::Rejects => format!("{}.rejects", graph.nodes[edge.from].name),
         });
         let advice = node.advice.as_ref().map(|advice| advice.value.clone()).unwrap_or_default();
-        let text = json!({
+        let mut told = json!({
             "kind": node.kind.name(),
             "revision": node.kind.revision(),
             "from": from.collect::<Vec<_>>(),
@@ -75,8 +75,8 @@ impl Fingerprint {
             "advice": advice,
         });
         // Secrets are not written down; that one has changed is no other pipeline.
-        let text = graph.redact(&text.to_string());
-        serde_json::from_str(&text).unwrap_or(Value::String(text))
+        redact(graph, &mut told);
+        told
     }
 
     /// What is other now than it was, one line each; nothing if both are the same.
@@ -84,6 +84,22 @@ impl Fingerprint {
         let mut found = Vec::new();
         compare(&mut Vec::new(), &Value::Object(self.0.clone()), &Value::Object(now.0.clone()), &mut found);
         found
+    }
+}
+
+/// Hides secrets in all texts of a value. The words of this module have none in them.
+fn redact(graph: &Graph, value: &mut Value) {
+    match value {
+        Value::String(text) => *text = graph.redact(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(graph, item)),
+        Value::Object(entries) => {
+            let redacted = std::mem::take(entries).into_iter().map(|(key, mut value)| {
+                redact(graph, &mut value);
+                (graph.redact(&key), value)
+            });
+            *entries = redacted.collect();
+        }
+        _ => {}
     }
 }
 

@@ -7,6 +7,7 @@ mod files_fetch;
 mod files_glob;
 mod files_list;
 mod files_walk;
+mod gzip;
 pub mod jsonl;
 mod listing;
 mod manifest;

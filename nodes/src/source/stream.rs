@@ -5,12 +5,14 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use engine::data::{Reject, code};
 use engine::node::Stamp;
-use flate2::read::MultiGzDecoder;
 
+use super::gzip::Gzip;
 use crate::store::{Location, StoreError, Stores};
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
+/// What may follow behind the last thing of interest in a packed file and is looked at for the packing's own sake.
+const MAX_REST_BYTES: u64 = 64 << 20;
 
 /// A file that is read from front to back.
 pub(super) struct Stream {
@@ -50,7 +52,7 @@ impl Stream {
                 let whole = Cursor::new(start).chain(reader);
                 let unpacked: Box<dyn Read + Send> = match packing {
                     Packing::None => Box::new(whole),
-                    Packing::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, whole))),
+                    Packing::Gzip => Box::new(Gzip::new(BufReader::with_capacity(BUFFER_BYTES, whole))),
                     Packing::Zstd => Box::new(zstd::Decoder::new(whole).map_err(failed)?),
                 };
                 Input::Other(BufReader::with_capacity(BUFFER_BYTES, unpacked))
@@ -104,6 +106,18 @@ impl Stream {
         file.seek_relative(i64::try_from(n_bytes).unwrap_or(i64::MAX))?;
         self.position += n_bytes;
         Ok(n_bytes)
+    }
+
+    /// Reads on to the end of a packed file of which all that matters has been read, so that its checksum is looked at too: up
+    /// to 64 MiB.
+    ///
+    /// # Errors
+    /// What is wrong with the packing, or keeps the file from being read.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        if self.is_packed {
+            io::copy(&mut self.by_ref().take(MAX_REST_BYTES), &mut io::sink())?;
+        }
+        Ok(())
     }
 
     /// Why reading failed: what the store or the disk says, or else what is wrong with the packing.

@@ -103,6 +103,12 @@ impl Pattern {
                 .label("name the files: a list in braces such as `{000..099}`"));
         }
         if let Some(path) = text.strip_prefix("file://") {
+            if !path.starts_with('/') {
+                // What stands there is a host, or somebody's name and password.
+                let location = Location::parse(text, base).map_err(spec_error)?;
+                let uri = location.to_string();
+                return Ok(Pattern::Named(vec![Named { locator: (&uri).into(), uri }]));
+            }
             return Pattern::parse(path, base, braces, secrets);
         }
         if is_wild {

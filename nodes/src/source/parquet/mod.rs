@@ -3,6 +3,8 @@
 mod columns;
 mod file;
 mod groups;
+mod page_header;
+mod pages;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -67,6 +69,9 @@ pub struct Parquet {
     carry: Carry,
     /// The most bytes of an image; a larger one is a reject `too_large`. Default 1GiB.
     max_file_bytes: Option<Size>,
+    /// The most bytes of a page when it is unpacked; a larger one is a reject `too_large`, which ends its row group. Writers
+    /// put up to some thousand rows into a page. Default 1GiB.
+    max_page_bytes: Option<Size>,
     /// How many row groups are read at once, each by a thread of its own. Default 2.
     #[schemars(range(min = 1, max = 256))]
     parallel: Option<usize>,
@@ -76,6 +81,7 @@ pub struct Parquet {
 }
 
 const MAX_FILE_BYTES: u64 = 1 << 30;
+const MAX_PAGE_BYTES: u64 = 1 << 30;
 const PARALLEL: usize = 2;
 /// The columns that a source has by itself.
 const OWN: [&str; 3] = ["id", "uri", "bytes"];
@@ -189,9 +195,10 @@ impl NodeKind for Parquet {
             .map(|output| CarriedColumn { name: output.field.name.to_string(), ty: output.field.ty.clone() });
         let max_bytes = self.max_file_bytes.map_or(MAX_FILE_BYTES, Size::bytes);
         let base = self.file_base(cx.base).map_err(bad)?;
+        let max_page_bytes = self.max_page_bytes.map_or(MAX_PAGE_BYTES, Size::bytes);
         let files = Files {
             locators: locators.clone(),
-            wanted: Arc::new(Wanted { image: self.image().to_owned(), carried: carried.collect() }),
+            wanted: Arc::new(Wanted { image: self.image().to_owned(), carried: carried.collect(), max_page_bytes }),
             references: References { stores: stores.clone(), base, max_bytes },
             parallel: self.parallel.unwrap_or(PARALLEL),
         };

@@ -1,16 +1,20 @@
 //! The rows of a row group, one after the other.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
+use arrow_schema::ArrowError;
 use engine::data::{Reject, code};
 use engine::node::{Entries, Entry, Stamp};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::{CarriedColumn, ImageForm, column_type, names};
 use super::file::ParquetFile;
 use super::groups::Group;
+use super::pages::Pages;
 use super::values::{Cell, Image, cell, image};
 use crate::source::references::without_secrets;
 
@@ -28,11 +32,14 @@ pub(super) struct Row {
 pub(super) struct Wanted {
     pub(super) image: String,
     pub(super) carried: Vec<CarriedColumn>,
+    /// The most bytes of a page when it is unpacked.
+    pub(super) max_page_bytes: u64,
 }
 
 /// The rows of a row group.
 pub(super) struct Rows {
     reader: ParquetRecordBatchReader,
+    pages: Pages,
     stamp: Stamp,
     uri: String,
     wanted: Arc<Wanted>,
@@ -72,14 +79,15 @@ impl Rows {
             return Err(bad(format!("has no row group {} any more", group.number)));
         }
         let stamp = file.stamp();
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
-        let mask = ProjectionMask::roots(builder.parquet_schema(), places);
+        let pages = Pages::new(file, &metadata, group.number, uri, wanted.max_page_bytes)?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages.clone(), metadata);
+        let mask = ProjectionMask::leaves(builder.parquet_schema(), leaves(builder.parquet_schema(), &places));
         let builder = builder.with_row_groups(vec![group.number]).with_projection(mask).with_batch_size(BATCH_ROWS);
         let builder = if skip > 0 { builder.with_offset(skip as usize) } else { builder };
         let reader = builder.build();
         let reader = reader.map_err(|error| Reject::new(code::CORRUPT, format!("`{uri}` cannot be read: {error}")))?;
         let number = group.n_before + u64::from(skip);
-        Ok(Rows { reader, stamp, uri: uri.to_owned(), wanted, batch: None, at: 0, number, is_ended: false })
+        Ok(Rows { reader, pages, stamp, uri: uri.to_owned(), wanted, batch: None, at: 0, number, is_ended: false })
     }
 
     fn row(&self, batch: &RecordBatch, row_idx: usize) -> (Row, Option<String>) {
@@ -90,19 +98,41 @@ impl Rows {
     }
 }
 
+/// The columns of the file that are read, of the fields at `places`, of which the first is the image: of its struct no more
+/// than what an image has.
+fn leaves(schema: &SchemaDescriptor, places: &[usize]) -> Vec<usize> {
+    let is_read = |leaf: &usize| {
+        let (column, root) = (schema.column(*leaf), schema.get_column_root_idx(*leaf));
+        let is_wanted = match column.path().parts() {
+            [_] => true,
+            [_, part] if root == places[0] => matches!(part.as_str(), "bytes" | "path"),
+            _ => root != places[0],
+        };
+        is_wanted && places.contains(&root)
+    };
+    (0..schema.num_columns()).filter(is_read).collect()
+}
+
 impl Entries for Rows {
     fn next_entry(&mut self) -> Option<Entry> {
         if self.is_ended {
             return None;
         }
         while self.batch.as_ref().is_none_or(|batch| self.at == batch.num_rows()) {
-            match self.reader.next() {
+            self.pages.next_rows();
+            // The library believes some numbers that it should not.
+            let next = catch_unwind(AssertUnwindSafe(|| self.reader.next()));
+            match next.unwrap_or_else(|_| Some(Err(ArrowError::ParquetError("its pages make no sense".to_owned())))) {
                 Some(Ok(batch)) => (self.batch, self.at) = (Some(batch), 0),
                 Some(Err(error)) => {
                     self.is_ended = true;
-                    let message = format!("`{}` cannot be read from row {} on: {error}", self.uri, self.number);
+                    let (code, why) = match self.pages.take_refused() {
+                        Some(reject) => (reject.code, reject.message),
+                        None => (code::CORRUPT, error.to_string()),
+                    };
+                    let message = format!("`{}` cannot be read from row {} on: {why}", self.uri, self.number);
                     let uri = format!("{}#{}", self.uri, self.number);
-                    return Some(Entry { uri, id: None, bytes: 0, content: Err(Reject::new(code::CORRUPT, message)) });
+                    return Some(Entry { uri, id: None, bytes: 0, content: Err(Reject::new(code, message)) });
                 }
                 None => {
                     self.is_ended = true;

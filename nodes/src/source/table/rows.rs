@@ -71,7 +71,7 @@ impl Unpack for Table {
         for (number, ty) in &self.columns.carried {
             let (name, text) = (&self.columns.wanted[*number], &cells[*number]);
             let bad = |what: &str| {
-                let shown: String = text.chars().take(40).collect();
+                let shown: String = without_secrets(text).chars().take(40).collect();
                 let message = format!("`{}`: `{name}` is `{shown}`, not {what}", entry.uri);
                 Reject::new(code::CORRUPT, message)
             };

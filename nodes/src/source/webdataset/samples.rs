@@ -131,7 +131,7 @@ impl Entries for Samples {
                     self.is_ended = true;
                     let last = self.current.take();
                     self.give(last);
-                    Ok(())
+                    self.tar.finish()
                 }
                 Err(reject) => Err(reject),
             };
