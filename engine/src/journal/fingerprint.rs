@@ -60,7 +60,7 @@ impl Fingerprint {
         let node = &graph.nodes[node_idx];
         let mut with = serde_json::to_value(&node.with).unwrap_or_default();
         if let Some(options) = with.as_object_mut() {
-            options.retain(|option, _| !node.kind.incidental().contains(&option.as_str()));
+            node.kind.incidental().iter().for_each(|option| forget(options, option));
         }
         let from = node.inputs.iter().map(|edge| match edge.port {
             Port::Rows => graph.nodes[edge.from].name.clone(),
@@ -84,6 +84,20 @@ impl Fingerprint {
         let mut found = Vec::new();
         compare(&mut Vec::new(), &Value::Object(self.0.clone()), &Value::Object(now.0.clone()), &mut found);
         found
+    }
+}
+
+/// Takes out the option `path`, with dots where it lies in others. Those that have nothing else in them go too.
+fn forget(options: &mut Map<String, Value>, path: &str) {
+    let Some((first, rest)) = path.split_once('.') else {
+        options.remove(path);
+        return;
+    };
+    if let Some(Value::Object(inner)) = options.get_mut(first) {
+        forget(inner, rest);
+        if inner.is_empty() {
+            options.remove(first);
+        }
     }
 }
 

@@ -43,6 +43,10 @@ impl Fetch for ReadFile {
     fn stamp(&self, item: &Item) -> Stamp {
         self.locators.stamp(item)
     }
+
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        self.locators.stamps(items)
+    }
 }
 
 impl ReadFile {

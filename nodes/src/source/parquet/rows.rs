@@ -33,7 +33,7 @@ pub(super) struct Wanted {
 /// The rows of a row group.
 pub(super) struct Rows {
     reader: ParquetRecordBatchReader,
-    stamp: Stamp,
+    file: ParquetFile,
     uri: String,
     wanted: Arc<Wanted>,
     batch: Option<RecordBatch>,
@@ -71,15 +71,17 @@ impl Rows {
         if group.number >= metadata.metadata().num_row_groups() {
             return Err(bad(format!("has no row group {} any more", group.number)));
         }
-        let stamp = file.stamp();
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), metadata);
         let mask = ProjectionMask::roots(builder.parquet_schema(), places);
         let builder = builder.with_row_groups(vec![group.number]).with_projection(mask).with_batch_size(BATCH_ROWS);
         let builder = if skip > 0 { builder.with_offset(skip as usize) } else { builder };
         let reader = builder.build();
-        let reader = reader.map_err(|error| Reject::new(code::CORRUPT, format!("`{uri}` cannot be read: {error}")))?;
+        let reader = reader.map_err(|error| {
+            let corrupt = || Reject::new(code::CORRUPT, format!("`{uri}` cannot be read: {error}"));
+            file.failed().unwrap_or_else(corrupt)
+        })?;
         let number = group.n_before + u64::from(skip);
-        Ok(Rows { reader, stamp, uri: uri.to_owned(), wanted, batch: None, at: 0, number, is_ended: false })
+        Ok(Rows { reader, file, uri: uri.to_owned(), wanted, batch: None, at: 0, number, is_ended: false })
     }
 
     fn row(&self, batch: &RecordBatch, row_idx: usize) -> (Row, Option<String>) {
@@ -100,9 +102,12 @@ impl Entries for Rows {
                 Some(Ok(batch)) => (self.batch, self.at) = (Some(batch), 0),
                 Some(Err(error)) => {
                     self.is_ended = true;
-                    let message = format!("`{}` cannot be read from row {} on: {error}", self.uri, self.number);
+                    let failed = self.file.failed();
+                    let why = failed.as_ref().map_or_else(|| error.to_string(), |failed| failed.message.clone());
+                    let message = format!("`{}` cannot be read from row {} on: {why}", self.uri, self.number);
+                    let reject = Reject::new(failed.map_or(code::CORRUPT, |failed| failed.code), message);
                     let uri = format!("{}#{}", self.uri, self.number);
-                    return Some(Entry { uri, id: None, bytes: 0, content: Err(Reject::new(code::CORRUPT, message)) });
+                    return Some(Entry { uri, id: None, bytes: 0, content: Err(reject) });
                 }
                 None => {
                     self.is_ended = true;
@@ -124,6 +129,6 @@ impl Entries for Rows {
     }
 
     fn stamp(&self) -> Stamp {
-        self.stamp
+        self.file.stamp()
     }
 }
