@@ -159,28 +159,28 @@ fn pictures_that_tables_name_are_read_from_where_they_are() {
     let sources = [
         (
             "jsonl",
-            names().map(|name| format!("{{\"image\": \"s3://bucket/{name}\", \"n\": 1}}\n")).collect::<String>(),
-            "source.jsonl, with: {path: 's3://bucket/t.jsonl', column: image, types: {n: int}, {store}}",
+            names().map(|name| format!("{{\"photo\": \"s3://bucket/{name}\", \"n\": 1}}\n")).collect::<String>(),
+            "source.jsonl, with: {path: 's3://bucket/t.jsonl', column: photo, types: {n: int}, {store}}",
         ),
         (
             "csv",
-            format!("image,n\n{}", names().map(|name| format!("{name},1\n")).collect::<String>()),
-            "source.csv, with: {path: 's3://bucket/t.csv', column: image, base: 's3://bucket/', types: {n: int}, {store}}",
+            format!("photo,n\n{}", names().map(|name| format!("{name},1\n")).collect::<String>()),
+            "source.csv, with: {path: 's3://bucket/t.csv', column: photo, base: 's3://bucket/', types: {n: int}, {store}}",
         ),
         (
             "csv",
             format!(
-                "image,n\n{}",
+                "photo,n\n{}",
                 names().map(|name| format!("{}/bucket/{name},1\n", server.url())).collect::<String>()
             ),
-            "source.csv, with: {path: t.csv, column: image, types: {n: int}}",
+            "source.csv, with: {path: t.csv, column: photo, types: {n: int}}",
         ),
     ];
-    local.write("t.csv", &format!("image,n\n{}", names().map(|name| format!("{name},1\n")).collect::<String>()));
+    local.write("t.csv", &format!("photo,n\n{}", names().map(|name| format!("{name},1\n")).collect::<String>()));
     let nodes = |source: &str| format!("  rows: {{kind: {source}}}\n{SIZES}{OUT}");
     local.write(
         "p.yaml",
-        &format!("name: p\nnodes:\n{}", nodes("source.csv, with: {path: t.csv, column: image, types: {n: int}}")),
+        &format!("name: p\nnodes:\n{}", nodes("source.csv, with: {path: t.csv, column: photo, types: {n: int}}")),
     );
     let sizes = |text: &str| -> Vec<serde_json::Value> {
         crate::program::rows(text).iter().map(|row| json!([row["width"], row["height"], row["n"]])).collect()
@@ -206,8 +206,13 @@ fn a_manifest_may_be_a_url_and_name_urls() {
         lines(&pipeline(&server, &nodes))
     };
     let list: String = (0..50).map(|number| format!("s3://bucket/in/{number:06}.jpg\n")).collect();
-    put(&server, "list.txt", &list);
-    put(&server, "list.txt.gz", gzipped(list.as_bytes()));
+    // Everybody may read them, as a web server is asked without credentials.
+    let files = Folder::new();
+    files.write("list.txt", &list);
+    fs::write(files.path("list.txt.gz"), gzipped(list.as_bytes())).expect("a file");
+    for name in ["list.txt", "list.txt.gz"] {
+        server.put(BUCKET, name, &files.path(name));
+    }
     let web = format!("{}/bucket/list.txt", server.url());
     for manifest in ["s3://bucket/list.txt", "s3://bucket/list.txt.gz", &web, "list.txt"] {
         let nodes = format!("  photos: {{kind: source.files, with: {{manifest: '{manifest}', {{store}}}}}}\n{SIZES}");

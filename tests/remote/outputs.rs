@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use crate::program::{Folder, wait_for};
-use crate::scene::{
-    BUCKET, RUN, command, committed, figure, keys, kill_at, object, pipeline, run, start, write_pipeline,
-};
-use crate::server::Server;
 use rustix::process::Signal;
+use serde_json::Value as Json;
+
+use crate::program::{Folder, wait_for};
+use crate::scene::{BUCKET, RUN, figure, keys, kill_at, object, pipeline, run, start, write_pipeline};
+use crate::server::Server;
 
 /// `count` rows of `n` numbers each, with a delay of so many microseconds a row.
 fn rows(count: usize, n: usize, micros: u32) -> String {
@@ -21,7 +21,7 @@ fn rows(count: usize, n: usize, micros: u32) -> String {
 
 const SINKS: &str = "  table: {kind: sink.parquet, from: slow, with: {path: TO/t.parquet, rotate: {rows: 40}STORE}}
   archives: {kind: sink.webdataset, from: slow, with: {path: TO/w.tar, rotate: {rows: 50}STORE}}
-  lines: {kind: sink.jsonl, from: slow, with: {path: TO/l.jsonl.gzSTORE}}
+  lines: {kind: sink.jsonl, from: slow, with: {path: TO/l.jsonlSTORE}}
 ";
 
 fn local_sinks() -> String {
@@ -120,22 +120,22 @@ fn what_lies_in_a_folder_beside_the_parts_is_not_taken_for_an_older_one() {
 }
 
 #[test]
-fn shards_with_outputs_in_a_bucket_are_merged() {
+fn shards_with_outputs_in_a_bucket_are_merged_into_a_list_of_their_parts() {
     let server = Server::with_bucket(BUCKET);
-    let sinks = "  lines: {kind: sink.jsonl, from: slow, with: {path: TO/l.jsonlSTORE}}
-  table: {kind: sink.csv, from: slow, with: {path: TO/c.csv, columns: [id, uri]STORE}}
-";
-    let of = |to: &str, store: &str| format!("{}{}", rows(100, 3, 0), sinks.replace("TO/", to).replace("STORE", store));
-    let local = pipeline(&server, &of("out/", ""));
+    let sink = |path: &str| format!("  lines: {{kind: sink.jsonl, from: slow, with: {{path: {path}}}}}\n");
+    let local = pipeline(&server, &format!("{}{}", rows(100, 3, 0), sink("out/l.jsonl")));
     assert_eq!(run(&local, &RUN).code, 0);
-    let folder = pipeline(&server, &of("s3://bucket/out/", ", {store}"));
+    let folder = pipeline(&server, &format!("{}{}", rows(100, 3, 0), sink("'s3://bucket/out/l.jsonl', {store}")));
     let done = run(&folder, &["run", "p.yaml", "--shards", "3", "--shard", "0-2"]);
     assert_eq!(done.code, 0, "{done:?}");
-    let merged = crate::program::done(command(&folder, &["merge", "p.yaml"]).output().expect("it starts"));
+    let merged = run(&folder, &["merge", "p.yaml"]);
     assert_eq!(merged.code, 0, "{merged:?}");
-    for name in local.names("out") {
-        let key = format!("out/{name}");
-        assert!(object(&server, &key) == fs::read(local.path(&key)).expect("a file"), "`{key}` has other bytes");
-    }
-    assert_eq!(committed(&folder), 0, "no run is under way");
+    assert!(merged.stderr.contains("s3://bucket/out/l.manifest.json: a list of 3 parts, 100 rows"), "{merged:?}");
+    let list: Json = serde_json::from_slice(&object(&server, "out/l.manifest.json")).expect("JSON");
+    let paths = list["parts"].as_array().expect("parts").iter().map(|part| part["path"].as_str().expect("a text"));
+    let keys: Vec<_> = paths.map(|path| path.strip_prefix("s3://bucket/").expect("a URL").to_owned()).collect();
+    assert_eq!(keys, [0, 1, 2].map(|shard| format!("out/l-{shard:05}-of-00003.jsonl")));
+    // One after the other they are what one run would have written.
+    let joined: Vec<u8> = keys.iter().flat_map(|key| object(&server, key)).collect();
+    assert!(joined == fs::read(local.path("out/l.jsonl")).expect("a file"));
 }

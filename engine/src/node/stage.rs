@@ -75,6 +75,11 @@ pub trait Fetch: Send + Sync {
         Stamp::NONE
     }
 
+    /// The stamp of an item that was rejected. A kind that knows by the reject that there is nothing need not look again.
+    fn stamp_of_rejected(&self, item: &Item, _reject: &Reject) -> Stamp {
+        self.stamp(item)
+    }
+
     /// [`Fetch::stamp`] for many items in the order in which they were listed; `None` where it cannot be told.
     fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
         items.iter().map(|item| Some(self.stamp(item))).collect()

@@ -44,6 +44,12 @@ impl Fetch for ReadFile {
         self.locators.stamp(item)
     }
 
+    /// What a store did not give after all tries is not asked for as many times again.
+    fn stamp_of_rejected(&self, item: &Item, reject: &Reject) -> Stamp {
+        let is_refused = matches!(reject.code, code::NOT_FOUND | code::PERMISSION | code::IO);
+        if is_refused && Location::is_url(&item.uri) { Stamp::NONE } else { self.stamp(item) }
+    }
+
     fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
         self.locators.stamps(items)
     }
