@@ -116,8 +116,8 @@ pub fn committed(folder: &Folder) -> u64 {
         return 0;
     }
     let lines = Lines::read(&path).expect("a journal").lines;
-    let records = lines.iter().map(|line| serde_json::from_str::<Json>(line).expect("JSON"));
-    let cut = records.filter_map(|record| record.get("cut").cloned()).last();
+    let mut records = lines.iter().rev().map(|line| serde_json::from_str::<Json>(line).expect("JSON"));
+    let cut = records.find_map(|record| record.get("cut").cloned());
     let sources = cut.and_then(|cut| cut["sources"].as_array().cloned()).unwrap_or_default();
     sources.iter().map(|source| source["done"].as_u64().expect("a count")).sum()
 }
