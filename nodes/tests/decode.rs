@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nodes::decode::resample::{ResampleBuffers, Target, Window, resample};
+use nodes::decode::resample::{ResampleBuffers, Span, Target, Window, resample};
 use nodes::decode::{Crop, DecodeError, Interpolation, Limits, Preprocess, Resize, Scratch, decode, decode_into};
 use serde::Deserialize;
 
@@ -204,7 +204,8 @@ fn resizing_gives_pillows_bytes() {
         let (width, height, pixels) = reference(&format!("resized/{source}.png"));
         let (_, _, expected) = reference(&format!("resized/{file}"));
         let mut got = vec![0; expected.len()];
-        let window = Window { resized: size.map(u64::from), origin: [0, 0], size };
+        let from = [width, height].map(Span::whole);
+        let window = Window { from, resized: size.map(u64::from), origin: [0, 0], size };
         let target = Target { bytes: &mut got, stride: size[0] as usize * 3 };
         resample(&pixels, [width, height], window, filter, &mut buffers, target);
         assert!(got == expected, "{file}: off by {:?}", differences(&got, &expected));

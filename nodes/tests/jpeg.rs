@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use nodes::decode::{DecodeError, Decoded, Limits, Preprocess, Reading, Scale, Scratch, decode, decode_into};
+use nodes::decode::{
+    DecodeError, Decoded, Interpolation, Limits, Preprocess, Reading, Resize, Scale, Scaling, Scratch, decode,
+    decode_into,
+};
 use proptest::prelude::*;
 use serde::Deserialize;
 
@@ -65,11 +68,50 @@ fn every_picture_has_pillows_bytes_at_a_fraction_of_its_size() {
     let mut wrong = Vec::new();
     for (name, told) in told() {
         for (denominator, scale) in [(2, Scale::Half), (4, Scale::Quarter), (8, Scale::Eighth)] {
-            let got = decode(&given(&name), Reading { scale, ..Reading::default() }).unwrap();
+            let got = decode(&given(&name), Reading { scaling: Scaling::Fixed(scale), ..Reading::default() }).unwrap();
             assert_eq!([got.width, got.height], told.size.map(|side| side.div_ceil(denominator)), "{name}");
             if crc32fast::hash(&got.pixels) != told.scaled[&denominator] {
                 wrong.push(format!("{name} at 1/{denominator}"));
             }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[derive(Deserialize)]
+struct Draft {
+    orientation: u8,
+    size: [u32; 2],
+    interpolation: Interpolation,
+    denominator: u32,
+    crc32: u32,
+}
+
+/// The bytes of a JPEG with a block of EXIF that says how it is turned.
+fn turned(plain: &[u8], orientation: u8) -> Vec<u8> {
+    let mut tag = b"Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
+    tag.extend([orientation, 0, 0, 0, 0, 0, 0]);
+    [&plain[..2], b"\xff\xe1", &(tag.len() as u16 + 2).to_be_bytes(), &tag, &plain[2..]].concat()
+}
+
+#[test]
+fn what_is_made_much_smaller_has_the_bytes_of_pillows_draft_and_resize() {
+    let cases: Vec<Draft> = serde_json::from_slice(&std::fs::read(folder().join("draft.json")).unwrap()).unwrap();
+    assert!(cases.len() > 100);
+    let plain = given("draft-301x237");
+    let mut scratch = Scratch::default();
+    let mut wrong = Vec::new();
+    for Draft { orientation, size: [width, height], interpolation, denominator, crc32 } in cases {
+        let options =
+            Preprocess { resize: Some(Resize::Exact { width, height }), interpolation, ..Preprocess::default() };
+        let reading = Reading { scaling: Scaling::Toward(options), ..Reading::default() };
+        let mut pixels = vec![0; width as usize * height as usize * 3];
+        let original =
+            decode_into(&turned(&plain, orientation), &options, reading, &mut scratch, |_, _| &mut pixels).unwrap();
+        let whole = if orientation < 5 { [301, 237] } else { [237, 301] };
+        assert_eq!([original.width, original.height], whole);
+        if crc32fast::hash(&pixels) != crc32 {
+            wrong.push(format!("{orientation}: {options} at 1/{denominator}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

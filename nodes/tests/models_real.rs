@@ -150,17 +150,10 @@ fn labelled() -> Vec<(String, usize)> {
     names.into_iter().map(|name| (format!("imagenet20/{name}"), class(&name).expect("a class"))).collect()
 }
 
-/// How far a figure may be off, with the pixels it comes from.
-struct Allowed {
-    probability: f64,
-    count: i64,
-}
+/// How far a probability may be off: single precision sums in another order.
+const ALLOWED: f64 = 1e-4;
 
 fn check_photographs(arch_name: &str, weights: &str, preset: Preset, key: &str, pixels: Pixels) {
-    let allowed = match pixels {
-        Pixels::Own => Allowed { probability: 0.03, count: 1 },
-        Pixels::Pillow => Allowed { probability: 1e-4, count: 0 },
-    };
     let reference = reference();
     let full_key = format!("{arch_name}/{key}");
     let model = model(arch_name, &asset(weights));
@@ -180,7 +173,7 @@ fn check_photographs(arch_name: &str, weights: &str, preset: Preset, key: &str, 
             let wanted = wanted[3].as_f64().expect("a probability");
             let found = probability(&logits, class);
             assert!(
-                (found - wanted).abs() < allowed.probability,
+                (found - wanted).abs() < ALLOWED,
                 "{full_key} {name} class {class} from {pixels:?}: {found} is not {wanted}"
             );
             assert!(place > 0 || class == ranked[0], "{full_key} {name} from {pixels:?}: {} is not {class}", ranked[0]);
@@ -190,10 +183,7 @@ fn check_photographs(arch_name: &str, weights: &str, preset: Preset, key: &str, 
     let wanted = &reference["accuracy_foolbox20_top1_top5_n"][&full_key];
     for (place, found) in [n_top1, n_top5].into_iter().enumerate() {
         let wanted = wanted[place].as_i64().expect("a count");
-        assert!(
-            (found - wanted).abs() <= allowed.count,
-            "{full_key} from {pixels:?}: {found} right of 20, the reference has {wanted}"
-        );
+        assert_eq!(found, wanted, "{full_key} from {pixels:?}: right of 20");
     }
 }
 

@@ -1,5 +1,6 @@
 //! Every example of `pipelines/`, run by the program in a copy of its folder: the right labels, the same ones each time.
 
+mod containers;
 mod copies;
 mod npy;
 mod workplace;
@@ -61,8 +62,10 @@ fn row<'a>(rows: &'a [Value], uri: &str) -> &'a Value {
 fn every_example_runs_and_leaves_nothing_unfinished() {
     let outputs = [
         ("embeddings", 0, vec!["embeddings.ids.jsonl", "embeddings.npy"]),
+        ("from-shards", 0, vec!["labels.parquet", "shards"]),
         ("quickstart", 0, vec!["labels.jsonl"]),
         ("rejects", 3, vec!["broken.csv", "decoded.jsonl", "rejects.rejects.jsonl"]),
+        ("shards", 0, vec!["shards"]),
         ("two-models", 0, vec!["two-models.jsonl"]),
         ("union", 0, vec!["union.csv"]),
     ];
@@ -70,6 +73,9 @@ fn every_example_runs_and_leaves_nothing_unfinished() {
     assert_eq!(names_of_examples(), tested, "each example is run here");
     for (name, code, files) in outputs {
         let workplace = clone();
+        if name == "from-shards" {
+            workplace.run(&["shards.yaml"]).expect(0);
+        }
         workplace.run(&[&format!("{name}.yaml")]).expect(code);
         assert_eq!(workplace.names("out"), files, "{name}");
     }
@@ -101,6 +107,32 @@ fn the_quick_start_tells_a_cat_an_espresso_and_a_missile() {
                 found.iter().find(|(found, _)| *found == index).unwrap_or_else(|| panic!("{name} has no {index}"));
             assert!((found.1 - score).abs() < 0.01, "{name}, class {index}: {} is not {score}", found.1);
         }
+    }
+}
+
+#[test]
+fn shards_and_tables_give_the_labels_of_the_folder() {
+    let workplace = clone();
+    workplace.run(&["quickstart.yaml"]).expect(0);
+    let labels: Vec<_> = workplace.rows("out/labels.jsonl").iter().map(|row| row["labels"].clone()).collect();
+    let check = |source: &str, ids: [&str; 6]| {
+        let rows = containers::classified(&workplace, source);
+        assert_eq!(rows.iter().map(|row| row["id"].as_str().expect("an id")).collect::<Vec<_>>(), ids, "{source}");
+        assert_eq!(rows.iter().map(|row| row["labels"].clone()).collect::<Vec<_>>(), labels, "{source}");
+        rows
+    };
+    workplace.run(&["shards.yaml"]).expect(0);
+    assert_eq!(workplace.names("out/shards"), ["photos-00000.tar", "photos-00001.tar"]);
+    let shards = r#"{kind: source.webdataset, with: {path: "out/shards/photos-*.tar"}}"#;
+    let stems = ["astronaut_jpg", "hubble_deep_field_jpg", "rocket_jpg", "camera_png", "chelsea_png", "coffee_png"];
+    check(shards, stems.map(|stem| format!("photos/{stem}")).each_ref().map(String::as_str));
+
+    containers::write_by_datasets(&workplace);
+    let names = ["astronaut.jpg", "hubble_deep_field.jpg", "rocket.jpg", "camera.png", "chelsea.png", "coffee.png"];
+    let paths = names.map(|name| format!("{}/photos/{name}", workplace::PIPELINES));
+    for (kind, ids) in [("bytes", names), ("paths", paths.each_ref().map(String::as_str))] {
+        let rows = check(&format!("{{kind: source.parquet, with: {{path: {kind}.parquet}}}}"), ids);
+        assert_eq!(rows.iter().map(|row| row["shot"].as_u64()).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5].map(Some));
     }
 }
 

@@ -93,6 +93,26 @@ fn every_kind_of_file_is_told_with_its_bound() {
 }
 
 #[test]
+fn pictures_that_are_decoded_to_a_fraction_have_the_bytes_of_pillows_draft() {
+    for options in [
+        "{jpeg_scale: auto, resize: [40, 29]}",
+        "{jpeg_scale: auto, resize: 25, crop: 20, interpolation: bicubic}",
+        "{jpeg_scale: auto, letterbox: [64, 30]}",
+        "{jpeg_scale: auto}",
+    ] {
+        let folder = over("nodes/tests/jpeg/{draft-*,420-*,cmyk*,grey-*}.jpg", options);
+        let done = verify(&folder, None, &["--format", "json"]);
+        assert_eq!(done.code, 0, "{options}: {done:?}");
+        let report = json(&done);
+        let node = &report["nodes"][0];
+        assert!(node["compared"].as_u64() >= Some(20), "{options}: {report}");
+        for kind in node["kinds"].as_array().expect("kinds") {
+            assert_eq!(kind["equal"], kind["files"], "{options}: {kind}");
+        }
+    }
+}
+
+#[test]
 fn files_that_one_side_or_both_refuse_are_told_by_name() {
     let folder = over("nodes/tests/images/given/*.{png,gif,bmp,jpg}", "{resize: 64, crop: 64}");
     let done = verify(&folder, None, &["--limit", "1000", "--format", "json"]);

@@ -132,24 +132,32 @@ def cropped(image, crop, rounding):
     return image.crop((left, top, left + wanted[0], top + wanted[1]))
 
 
-def framed(image, frame, resample):
-    """The whole picture in a frame."""
-    from PIL import Image
-
-    if not isinstance(frame, dict):
-        frame = {"size": frame}
-    size = frame["size"]
-    columns, rows = (size, size) if isinstance(size, int) else size
-    width, height = image.size
+def fitted_size(width, height, frame):
+    """Columns and rows of a picture that is fitted into a frame."""
+    columns, rows = frame["size"]
     ratio = min(rows / height, columns / width)
     if not frame.get("upscale", True):
         ratio = min(ratio, 1.0)
-    new = max(int(round(width * ratio)), 1), max(int(round(height * ratio)), 1)
+    return max(int(round(width * ratio)), 1), max(int(round(height * ratio)), 1)
+
+
+def as_frame(frame):
+    """The map form of a frame, its size as columns and rows."""
+    if not isinstance(frame, dict):
+        frame = {"size": frame}
+    size = frame["size"]
+    return {**frame, "size": (size, size) if isinstance(size, int) else tuple(size)}
+
+
+def framed(image, frame):
+    """A fitted picture in its frame."""
+    from PIL import Image
+
+    columns, rows = frame["size"]
+    new = image.size
     left, top = 0, 0
     if frame.get("anchor", "center") == "center":
         left, top = (int(round((whole - part) / 2 - 0.1)) for whole, part in zip((columns, rows), new))
-    if new != image.size:
-        image = image.resize(new, resample)
     out = Image.new("RGB", (columns, rows), tuple(frame.get("fill", (114, 114, 114))))
     out.paste(image, (left, top))
     return out
@@ -162,18 +170,44 @@ class TooLarge(Exception):
     """The result would have more pixels than are allowed."""
 
 
-def prepared(image, rules, max_pixels):
-    resample, rounding = FILTERS[rules["interpolation"]], rules.get("rounding", "torchvision")
+def wanted_size(width, height, rules):
+    """Columns and rows that an upright picture of this size is resized to."""
     if rules.get("letterbox") is not None:
-        return framed(image, rules["letterbox"], resample)
+        return fitted_size(width, height, as_frame(rules["letterbox"]))
     if rules.get("resize") is not None:
-        size = resized_size(*image.size, rules["resize"], rounding)
-        if rules.get("crop") is None and size[0] * size[1] > max_pixels:
-            raise TooLarge(f"{size[0]}x{size[1]}")
-        if size != image.size:
-            image = image.resize(size, resample)
+        return resized_size(width, height, rules["resize"], rules.get("rounding", "torchvision"))
+    return width, height
+
+
+def drafted(image, rules):
+    """Decodes to a fraction of the size that leaves twice the wanted pixels, as `thumbnail` does it.
+
+    The upright size of the whole picture, and the box of the upright drafted one that it fills."""
+    stored, turned = image.size, image.getexif().get(274, 1)
+    on_its_side = turned in (5, 6, 7, 8)
+    whole = stored[::-1] if on_its_side else stored
+    wanted = wanted_size(*whole, rules)
+    image.draft(None, tuple(2 * side for side in (wanted[::-1] if on_its_side else wanted)))
+    (width, height), scale = image.size, round(stored[0] / image.size[0])
+    left, top, right, bottom = 0, 0, stored[0] / scale, stored[1] / scale
+    if turned in (2, 3, 7, 8):
+        left, right = width - right, width
+    if turned in (3, 4, 6, 7):
+        top, bottom = height - bottom, height
+    return whole, ((top, left, bottom, right) if on_its_side else (left, top, right, bottom))
+
+
+def prepared(image, rules, max_pixels, whole, box):
+    """`whole` is the size of all of the picture, and `box` the part of `image` that it fills."""
+    size = wanted_size(*whole, rules)
+    if rules.get("letterbox") is None and rules.get("crop") is None and size[0] * size[1] > max_pixels:
+        raise TooLarge(f"{size[0]}x{size[1]}")
+    if size != image.size or box != (0, 0, *image.size):
+        image = image.resize(size, FILTERS[rules["interpolation"]], box)
+    if rules.get("letterbox") is not None:
+        return framed(image, as_frame(rules["letterbox"]))
     if rules.get("crop") is not None:
-        image = cropped(image, rules["crop"], rounding)
+        image = cropped(image, rules["crop"], rules.get("rounding", "torchvision"))
     return image
 
 
@@ -185,9 +219,14 @@ def look(question):
     try:
         image, head = opened(question)
         kind = kind_of(image, head)
+        part = None
+        if question["options"].get("jpeg_scale") == "auto" and image.format in ("JPEG", "MPO"):
+            part = drafted(image, question["preprocess"])
         image.load()
         image = ImageOps.exif_transpose(image)
-        image = prepared(to_rgb(image, question["options"]), question["preprocess"], question["max_pixels"])
+        whole, box = part or (image.size, (0, 0, *image.size))
+        image = to_rgb(image, question["options"])
+        image = prepared(image, question["preprocess"], question["max_pixels"], whole, box)
     except Exception as error:  # Pillow's plugins raise anything.
         code = "unsupported" if isinstance(error, Image.UnidentifiedImageError) else "damaged"
         if isinstance(error, (TooLarge, Image.DecompressionBombError)):

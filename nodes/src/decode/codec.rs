@@ -23,7 +23,7 @@ use super::error::DecodeError;
 use super::orientation::Orientation;
 
 pub use format::Format;
-pub use jpeg::Scale;
+pub use jpeg::{Scale, Scaling};
 
 /// How a file is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,7 +33,7 @@ pub struct Reading {
     /// How its colours become RGB.
     pub colours: Colours,
     /// How much smaller than it is stored a JPEG is decoded. Other formats are decoded whole; limits count stored pixels.
-    pub scale: Scale,
+    pub scaling: Scaling,
 }
 
 /// Of full size, with colours as Pillow has them.
@@ -114,11 +114,21 @@ pub fn decode(bytes: &[u8], reading: impl Into<Reading>) -> Result<Decoded, Deco
 pub(super) struct Raster {
     pub(super) width: u32,
     pub(super) height: u32,
+    /// The size that the file has, which is another one if it was decoded at a scale.
+    pub(super) stored: [u32; 2],
+    /// How many columns and rows of the raster the file's own fill: the last ones may reach beyond its edge.
+    pub(super) covers: [f64; 2],
     pub(super) format: Format,
     pub(super) orientation: Orientation,
 }
 
 impl Raster {
+    /// A picture of the size that it is stored with.
+    pub(super) fn whole(size: [u32; 2], format: Format, orientation: Orientation) -> Self {
+        let [width, height] = size;
+        Self { width, height, stored: size, covers: size.map(f64::from), format, orientation }
+    }
+
     /// Bytes of the RGB raster.
     pub(super) fn len(&self) -> usize {
         self.width as usize * self.height as usize * 3

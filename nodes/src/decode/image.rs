@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::{
-    Alpha, Colours, Crop, Grey16, Interpolation, Letterbox, Limits, Preprocess, Reading, Resize, Rounding, decode_into,
-    with_scratch,
+    Alpha, Colours, Crop, Grey16, Interpolation, Letterbox, Limits, Preprocess, Reading, Resize, Rounding, Scaling,
+    decode_into, with_scratch,
 };
 
 /// Decodes JPEG, PNG, WebP, GIF, BMP and TIFF, told by content and not by name, to upright RGB pixels as Pillow's
@@ -61,6 +61,11 @@ pub struct Image {
     /// `scale`: the highest eight bits are taken.
     #[serde(default)]
     grey16: Grey16,
+    /// Whether a JPEG that is resized to less than half its size is decoded at 1/2, 1/4 or 1/8 of it, so that at least twice the
+    /// wanted pixels are left along each side. `auto`: so, with the pixels of Pillow's `draft` and `resize`, which are not those of
+    /// decoding all and resizing that. `off`: never.
+    #[serde(default)]
+    jpeg_scale: JpegScale,
     /// The column of bytes. Default: the only one that fits.
     column: Option<String>,
     /// The name of the new column.
@@ -74,6 +79,17 @@ pub struct Image {
 pub enum From {
     /// The model behind this node.
     Model,
+}
+
+/// Whether JPEGs are decoded to a fraction of their size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum JpegScale {
+    /// Always whole.
+    #[default]
+    Off,
+    /// Where much less is wanted.
+    Auto,
 }
 
 fn default_max_pixels() -> u64 {
@@ -160,6 +176,7 @@ impl NodeKind for Image {
         };
         let image = ColumnType::Tensor { dtype: DType::U8, shape: vec![height, width, Dim::Fixed(3)] };
         let origin = if cx.advice.is_some() { " (from model)" } else { "" };
+        let scaled = if self.jpeg_scale == JpegScale::Auto { ", JPEG scaled" } else { "" };
         let mut spec = NodeSpec::passing(cx.input(), &[column])
             .with_new(&self.output, image, Role::Result)
             .map_err(|error| error.at(&["as"]))?
@@ -173,19 +190,23 @@ impl NodeKind for Image {
                 spec = spec.with_new(name, ty, Role::Auxiliary)?;
             }
         }
-        Ok(spec.with_detail(format!("{preprocess}{origin}{}", self.colours())))
+        Ok(spec.with_detail(format!("{preprocess}{origin}{scaled}{}", self.colours())))
     }
 
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let mistaken = |error: SpecError| Fault::permanent(error.message);
+        let preprocess = self.preprocess(cx.advice).map_err(mistaken)?;
         let map = Decode {
             column: self.column(cx.input()).map_err(mistaken)?,
             uri: cx.input().index_of_role(Role::Uri),
-            preprocess: self.preprocess(cx.advice).map_err(mistaken)?,
+            preprocess,
             reading: Reading {
                 limits: Limits { max_pixels: self.max_pixels },
                 colours: self.colours(),
-                ..Reading::default()
+                scaling: match self.jpeg_scale {
+                    JpegScale::Off => Scaling::default(),
+                    JpegScale::Auto => Scaling::Toward(preprocess),
+                },
             },
         };
         Ok(Stage::Rows(Arc::new(map)))

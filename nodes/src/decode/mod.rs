@@ -26,7 +26,7 @@ pub mod resample;
 mod resample_kernel;
 mod resize;
 
-pub use codec::{Decoded, Format, Limits, Reading, Scale, decode};
+pub use codec::{Decoded, Format, Limits, Reading, Scale, Scaling, decode};
 pub use colours::{Alpha, Colour, Colours, Grey16};
 pub use error::DecodeError;
 pub use letterbox::Fit;

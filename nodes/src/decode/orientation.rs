@@ -1,6 +1,7 @@
 //! Which way up a picture is, by its metadata.
 
 use super::ifd::Directory;
+use super::resample::Span;
 
 /// How the stored picture is turned to stand upright: the eight values of the EXIF tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -60,6 +61,28 @@ impl Orientation {
 
     fn swaps_axes(self) -> bool {
         self as u8 >= 5
+    }
+
+    /// Whether the stored picture's first columns, and its first rows, are the last ones of the upright picture's axis that
+    /// they lie along.
+    fn turns_round(self) -> [bool; 2] {
+        match self {
+            Self::Upright | Self::Transpose => [false, false],
+            Self::MirrorX | Self::CounterClockwise => [true, false],
+            Self::MirrorY | Self::Clockwise => [false, true],
+            Self::Half | Self::Transverse => [true, true],
+        }
+    }
+
+    /// Where in the upright picture that lies which begins at the left upper corner of the stored one and is as long as
+    /// `covers` says, columns and rows: the first place and the length along each upright axis.
+    pub(super) fn spans(self, size: [u32; 2], covers: [f64; 2]) -> [Span; 2] {
+        let round = self.turns_round();
+        let span = |axis: usize| Span {
+            start: if round[axis] { f64::from(size[axis]) - covers[axis] } else { 0.0 },
+            length: covers[axis],
+        };
+        if self.swaps_axes() { [span(1), span(0)] } else { [span(0), span(1)] }
     }
 
     /// Writes `source`, RGB of `width`×`height`, upright into `target` of the same length.
@@ -125,7 +148,7 @@ fn xmp_attribute(packet: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::Orientation;
+    use super::{Orientation, Span};
 
     /// A 2×3 picture whose pixels are numbered 1 to 6 in reading order.
     fn check(value: u32, expected: &[&[u8]]) {
@@ -150,6 +173,27 @@ mod tests {
         check(7, &[&[6, 4, 2], &[5, 3, 1]]);
         check(8, &[&[2, 4, 6], &[1, 3, 5]]);
         check(9, &[&[1, 2], &[3, 4], &[5, 6]]);
+    }
+
+    /// The place of a mark in the right lower corner tells what was turned.
+    #[test]
+    fn spans_lie_where_the_pixels_go() {
+        // Of three columns the last is not covered, of four rows the last two; covered pixels are 1, others 0.
+        let source: Vec<u8> = (0..12).flat_map(|at| [u8::from(at % 3 < 2 && at / 3 < 2); 3]).collect();
+        for value in 1..=8 {
+            let orientation = Orientation::from_value(value);
+            let mut upright = vec![0; source.len()];
+            orientation.apply(&source, 3, 4, &mut upright);
+            let (width, height) = orientation.size(3, 4);
+            let [columns, rows] = orientation.spans([3, 4], [2.0, 2.0]);
+            let covered = |span: Span, at: u32| (span.start..span.start + span.length).contains(&f64::from(at));
+            let expected: Vec<u8> = (0..height)
+                .flat_map(|y| (0..width).map(move |x| (x, y)))
+                .map(|(x, y)| u8::from(covered(columns, x) && covered(rows, y)))
+                .collect();
+            let got: Vec<u8> = upright.chunks_exact(3).map(|pixel| pixel[0]).collect();
+            assert_eq!(got, expected, "orientation {value}");
+        }
     }
 
     #[test]

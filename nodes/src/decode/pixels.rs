@@ -89,7 +89,7 @@ fn decode_with<'out>(
     out: impl FnOnce(usize, usize) -> &'out mut [u8],
 ) -> Result<Original, DecodeError> {
     let raster = decode_raster(bytes, reading, &mut scratch.buffers)?;
-    let (width, height) = raster.orientation.size(raster.width, raster.height);
+    let (width, height) = raster.orientation.size(raster.stored[0], raster.stored[1]);
     let geometry = Geometry::of(width, height, options);
     let [out_width, out_height] = geometry.out.map(|side| u32::try_from(side).unwrap_or(u32::MAX));
     reading.limits.check(raster.format, out_width, out_height)?;
@@ -108,8 +108,10 @@ fn decode_with<'out>(
     assert_eq!(pixels.len(), row_bytes * out_height as usize, "the memory for the pixels has the wrong size");
     geometry.fill_edges(pixels);
     let [left, top] = geometry.place.map(|place| place as usize);
-    let window = Window { resized: geometry.resized, origin: geometry.origin, size: geometry.kept };
+    let from = raster.orientation.spans([raster.width, raster.height], raster.covers);
+    let window = Window { from, resized: geometry.resized, origin: geometry.origin, size: geometry.kept };
     let target = Target { bytes: &mut pixels[top * row_bytes + left * 3..], stride: row_bytes };
-    resample(upright, [width, height], window, options.interpolation, &mut scratch.resample, target);
+    let size = raster.orientation.size(raster.width, raster.height);
+    resample(upright, size.into(), window, options.interpolation, &mut scratch.resample, target);
     Ok(Original { width, height, format: raster.format, orientation: raster.orientation })
 }

@@ -13,9 +13,27 @@ use super::resample_kernel::{Quad, horizontal, vertical};
 /// Bits behind the point of a weight: 32 less 8 for the sample and 2 for sign and overshoot.
 pub(super) const WEIGHT_BITS: u32 = 32 - 8 - 2;
 
-/// A part of the resized picture, and where its bytes go.
+/// The places along one axis of the source that the resized picture is made of, in pixels and fractions of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Span {
+    /// The first one.
+    pub start: f64,
+    /// How many.
+    pub length: f64,
+}
+
+impl Span {
+    /// All of a side.
+    pub fn whole(side: u32) -> Self {
+        Self { start: 0.0, length: f64::from(side) }
+    }
+}
+
+/// A part of the resized picture, and what it is made of.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
+    /// The part of the source that becomes the whole resized picture: columns, rows. Pillow's `box`.
+    pub from: [Span; 2],
     /// The size of the whole resized picture: columns, rows.
     pub resized: [u64; 2],
     /// The first column and row that are wanted.
@@ -78,7 +96,8 @@ pub fn resample(
         return;
     }
     let source_row = |y: usize| &source[y * width * 3..][..width * 3];
-    let same = [0, 1].map(|axis| window.resized[axis] == u64::from(size[axis]));
+    let same = [0, 1]
+        .map(|axis| window.resized[axis] == u64::from(size[axis]) && window.from[axis] == Span::whole(size[axis]));
     if same == [true, true] {
         let [left, top] = window.origin.map(|place| place as usize);
         for y in 0..out_height {
@@ -149,9 +168,10 @@ fn vertical_first(size: [u32; 2], resized: [u64; 2]) -> bool {
 
 /// The source place of each wanted output place. The steps are summed up and not multiplied, for the same rounding errors.
 fn nearest(source: usize, window: Window, axis: usize) -> Vec<usize> {
-    let step = source as f64 / window.resized[axis] as f64;
+    let Span { start, length } = window.from[axis];
+    let step = length / window.resized[axis] as f64;
     let (first, n) = (window.origin[axis], window.size[axis] as usize);
-    let mut place = step * 0.5;
+    let mut place = start + step * 0.5;
     for _ in 0..first {
         place += step;
     }
@@ -271,7 +291,8 @@ impl Weights {
     }
 
     fn compute(&mut self, source: usize, window: Window, axis: usize, filter: &Filter) {
-        let scale = source as f64 / window.resized[axis] as f64;
+        let Span { start, length } = window.from[axis];
+        let scale = length / window.resized[axis] as f64;
         let stretch = scale.max(1.0);
         let support = filter.support * stretch;
         let inverse = 1.0 / stretch;
@@ -284,7 +305,7 @@ impl Weights {
         self.weights.resize(n * taps, 0);
         self.curve.resize(taps, 0.0);
         for place in 0..n {
-            let center = ((window.origin[axis] + place as u64) as f64 + 0.5) * scale;
+            let center = start + ((window.origin[axis] + place as u64) as f64 + 0.5) * scale;
             // `as` cuts towards zero and stops at zero, which is the clamp that is wanted here.
             let first = (center - support + 0.5) as usize;
             let end = ((center + support + 0.5) as usize).min(source);

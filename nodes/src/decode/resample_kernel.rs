@@ -160,7 +160,7 @@ mod avx2 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::resample::{ResampleBuffers, Target, Window, resample};
+    use super::super::resample::{ResampleBuffers, Span, Target, Window, resample};
     use crate::decode::Interpolation;
 
     /// Weighs in 64 bits and one pixel at a time, with nothing left out and nothing shared with the loops under test.
@@ -193,7 +193,8 @@ mod tests {
             let source: Vec<u8> = (0..width * 3).map(|n| if n % 5 == 0 { 255 } else { (n * 89 % 256) as u8 }).collect();
             for to in 1..45_usize {
                 let mut got = vec![0; to * 3];
-                let window = Window { resized: [to as u64, 1], origin: [0, 0], size: [to as u32, 1] };
+                let from = [width as u32, 1].map(Span::whole);
+                let window = Window { from, resized: [to as u64, 1], origin: [0, 0], size: [to as u32, 1] };
                 let target = Target { bytes: &mut got, stride: to * 3 };
                 resample(&source, [width as u32, 1], window, Interpolation::Bilinear, &mut buffers, target);
                 let expected = if to == width { source.clone() } else { plainly(&source, width, to) };

@@ -9,7 +9,7 @@ pub(super) fn chosen(input: &Schema, columns: Option<&[String]>) -> Result<Vec<u
     chosen_of(input, columns, is_writable)
 }
 
-/// The same for a sink that can write every column, of which bytes are written only where they are named or a result.
+/// The same for a sink that can write every column, bytes as well.
 pub(super) fn chosen_of_all(input: &Schema, columns: Option<&[String]>) -> Result<Vec<usize>, SpecError> {
     chosen_of(input, columns, |_| true)
 }
@@ -20,8 +20,9 @@ fn chosen_of(
     is_writable: fn(&ColumnType) -> bool,
 ) -> Result<Vec<usize>, SpecError> {
     let Some(names) = columns else {
-        let is_default =
-            |field: &Field| field.role != Role::Auxiliary && is_writable(&field.ty) && !is_pixels(&field.ty);
+        // Nobody leads the bytes of files to a sink but to have them written: decoding uses them up.
+        let is_wanted = |field: &Field| field.role != Role::Auxiliary || field.ty == ColumnType::Bytes;
+        let is_default = |field: &Field| is_wanted(field) && is_writable(&field.ty) && !is_pixels(&field.ty);
         let is_chosen = |(column, field): (usize, &Field)| is_default(field).then_some(column);
         let chosen: Vec<_> = input.fields.iter().enumerate().filter_map(is_chosen).collect();
         if chosen.is_empty() {

@@ -56,8 +56,8 @@ pub struct Parquet {
     /// The file to write, relative to the pipeline file; folders are made. `s3://bucket/key`, `gs://…` and `az://…` are an
     /// object: see docs/outputs.md.
     path: String,
-    /// The columns to write, in this order. Default: `uri`, `id` where it differs, what the source carried, and results,
-    /// without pixels.
+    /// The columns to write, in this order. Default: `uri`, `id` where it differs, what the source carried, bytes, and
+    /// results, without pixels.
     columns: Option<Vec<String>>,
     /// How pages are compressed. Default `zstd`.
     #[serde(default)]

@@ -57,7 +57,7 @@ pub struct WebDataset {
     path: String,
     /// By the ending of a member, the column or columns in it. `json` is an object of columns, or one column's value;
     /// `npy` a tensor, `cls` an integer, `txt` text; any other ending is a column of bytes, or text, as it is. Default: all
-    /// that `sink.jsonl` writes but tensors as `json`, each tensor as `COLUMN.npy`, and bytes that are a result under the
+    /// that `sink.jsonl` writes but tensors as `json`, each tensor as `COLUMN.npy`, and bytes, such as those of `source.files`, under the
     /// ending of the uri.
     #[schemars(with = "Option<std::collections::BTreeMap<String, ColumnNames>>")]
     columns: Option<IndexMap<String, ColumnNames>>,
@@ -184,7 +184,7 @@ fn default_members(input: &Schema) -> Result<Vec<Member>, SpecError> {
     let tensors = of(|field| {
         field.role != Role::Auxiliary && matches!(field.ty, ColumnType::Tensor { .. }) && !is_pixels(&field.ty)
     });
-    let bytes = of(|field| field.role == Role::Result && field.ty == ColumnType::Bytes);
+    let bytes = of(|field| field.ty == ColumnType::Bytes);
     let name = |column: usize| input.fields[column].name.replace('/', "_");
     let mut members = Vec::new();
     for &column in &bytes {

@@ -56,7 +56,7 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
             Coding::Runs { .. } => {}
         }
     }
-    Ok(Raster { width: header.width, height: header.height, format: Format::Bmp, orientation: Orientation::Upright })
+    Ok(Raster::whole([header.width, header.height], Format::Bmp, Orientation::Upright))
 }
 
 struct Header {

@@ -75,7 +75,7 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
             pixel.copy_from_slice(&palette[usize::from(index)]);
         }
     }
-    Ok(Raster { width: width as u32, height, format: Format::Gif, orientation: Orientation::Upright })
+    Ok(Raster::whole([width as u32, height], Format::Gif, Orientation::Upright))
 }
 
 /// Where the data of the first frame end, without the empty block that closes them; and whether it has a palette.

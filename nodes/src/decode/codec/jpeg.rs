@@ -39,7 +39,7 @@ use decoder::{Decoder, ReadyCodes};
 use frame::{Coding, MAX_COMPONENTS};
 use header::Header;
 use planes::{PlaneBuffers, Planes};
-pub use scale::Scale;
+pub use scale::{Scale, Scaling};
 use scan::Scan;
 use segments::Segments;
 use tables::Tables;
@@ -68,13 +68,19 @@ impl Workspace {
 pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
     let mut segments = Segments::new(bytes);
     let mut tables = Tables::default();
-    let header = Header::read(&mut segments, &mut tables, reading.scale)?;
-    let frame = header.frame;
+    let header = Header::read(&mut segments, &mut tables)?;
+    let mut frame = header.frame;
     reading.limits.check(Format::Jpeg, frame.width as u32, frame.height as u32)?;
     // Before memory is taken for what cannot be there. Arithmetic coding spends less than a bit on the probable.
     if !frame.arithmetic && frame.least_bits() > bytes.len() * 8 {
         return Err(truncated("it has fewer bits than blocks"));
     }
+    let block = |range: &Option<Range<usize>>| range.clone().and_then(|range| bytes.get(range));
+    let orientation = Orientation::from_metadata(block(&header.exif), block(&header.xmp));
+    let stored = [frame.width as u32, frame.height as u32];
+    let (width, height) = orientation.size(stored[0], stored[1]);
+    let scale = reading.scaling.of(width, height);
+    frame.scale_to(scale);
     let raster = sized(&mut buffers.raster, frame.scaled_width * frame.scaled_height * 3);
     let Workspace { planes, coefficients, codes } = &mut buffers.jpeg;
     let planes = Planes::new(planes, &frame, header.model);
@@ -85,10 +91,9 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
     } else {
         decoder.run_scans(scan, Coefficients::new(coefficients, &frame), planes, raster)?;
     }
-    let block = |range: &Option<Range<usize>>| range.clone().and_then(|range| bytes.get(range));
-    let orientation = Orientation::from_metadata(block(&header.exif), block(&header.xmp));
-    let (width, height) = (frame.scaled_width as u32, frame.scaled_height as u32);
-    Ok(Raster { width, height, format: Format::Jpeg, orientation })
+    let size = [frame.scaled_width as u32, frame.scaled_height as u32];
+    let covers = stored.map(|side| f64::from(side) / f64::from(scale.denominator()));
+    Ok(Raster { stored, covers, ..Raster::whole(size, Format::Jpeg, orientation) })
 }
 
 fn truncated(what: impl Into<String>) -> DecodeError {

@@ -74,7 +74,7 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
     }
     drop(reader);
     png_chunks::check_tail(bytes, cursor.position() as usize)?;
-    Ok(Raster { width, height, format: Format::Png, orientation: png_chunks::orientation(bytes) })
+    Ok(Raster::whole([width, height], Format::Png, png_chunks::orientation(bytes)))
 }
 
 fn be32(bytes: &[u8]) -> u32 {

@@ -22,7 +22,7 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
     let picture = Picture { bytes, layout: &layout, table: &table, jpeg_tables: jpeg_tables(&directory), reading };
     picture.decode(buffers)?;
     let orientation = Orientation::from_directory(&directory);
-    Ok(Raster { width: layout.width, height: layout.height, format: Format::Tiff, orientation })
+    Ok(Raster::whole([layout.width, layout.height], Format::Tiff, orientation))
 }
 
 /// Refuses a file that cannot hold the picture that its tags promise, however well it is packed.

@@ -32,7 +32,7 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
     let exif = decoder.exif_metadata().ok().flatten();
     let xmp = decoder.xmp_metadata().ok().flatten();
     let orientation = Orientation::from_metadata(exif.as_deref(), xmp.as_deref());
-    Ok(Raster { width, height, format: Format::WebP, orientation })
+    Ok(Raster::whole([width, height], Format::WebP, orientation))
 }
 
 /// The container as long as its header says; what follows it is not looked at.

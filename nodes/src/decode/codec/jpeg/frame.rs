@@ -64,7 +64,7 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Reads the body of a frame's segment.
-    pub(super) fn read(marker: u8, body: &[u8], scale: Scale) -> Result<Self, DecodeError> {
+    pub(super) fn read(marker: u8, body: &[u8]) -> Result<Self, DecodeError> {
         let short = || corrupt("its frame header has the wrong length");
         let &[precision, y1, y0, x1, x0, n, ref components @ ..] = body else {
             return Err(short());
@@ -98,7 +98,7 @@ impl Frame {
             height: usize::from(y1) << 8 | usize::from(y0),
             width: usize::from(x1) << 8 | usize::from(x0),
             n_components,
-            size: scale.block(),
+            size: BLOCK,
             ..Self::default()
         };
         for (component, said) in frame.components.iter_mut().zip(components.chunks_exact(3)) {
@@ -110,8 +110,15 @@ impl Frame {
                 ..Component::default()
             };
         }
-        frame.lay_out()?;
+        frame.check_factors()?;
+        frame.lay_out();
         Ok(frame)
+    }
+
+    /// Decodes the picture at another scale.
+    pub(super) fn scale_to(&mut self, scale: Scale) {
+        self.size = scale.block();
+        self.lay_out();
     }
 
     pub(super) fn components(&self) -> &[Component] {
@@ -128,7 +135,7 @@ impl Frame {
         self.components().iter().map(|component| component.padded_wide * component.padded_high).sum()
     }
 
-    fn lay_out(&mut self) -> Result<(), DecodeError> {
+    fn check_factors(&mut self) -> Result<(), DecodeError> {
         if self.n_components == 1 {
             // There is nothing that its factors could relate to.
             (self.components[0].h, self.components[0].v) = match (self.components[0].h, self.components[0].v) {
@@ -148,6 +155,11 @@ impl Frame {
                 "JPEG with components that are stretched by a fraction is not decoded: save it anew",
             ));
         }
+        Ok(())
+    }
+
+    fn lay_out(&mut self) {
+        let (max_h, max_v) = (self.max_h, self.max_v);
         self.units_wide = self.width.div_ceil(max_h * BLOCK);
         self.units_high = self.height.div_ceil(max_v * BLOCK);
         self.scaled_width = (self.width * self.size).div_ceil(BLOCK);
@@ -169,6 +181,5 @@ impl Frame {
             component.padded_wide = units_wide * component.h;
             component.padded_high = units_high * component.v;
         }
-        Ok(())
     }
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use super::super::super::error::DecodeError;
 use super::corrupt;
 use super::frame::Frame;
-use super::scale::Scale;
 use super::segments::{Segments, marker};
 use super::tables::Tables;
 
@@ -44,7 +43,7 @@ struct Metadata {
 
 impl Header {
     /// Leaves `segments` behind the header of the first scan.
-    pub(super) fn read(segments: &mut Segments<'_>, tables: &mut Tables, scale: Scale) -> Result<Self, DecodeError> {
+    pub(super) fn read(segments: &mut Segments<'_>, tables: &mut Tables) -> Result<Self, DecodeError> {
         let mut metadata = Metadata::default();
         let mut frame = None;
         loop {
@@ -62,7 +61,7 @@ impl Header {
                     if frame.is_some() {
                         return Err(corrupt("it has two frame headers"));
                     }
-                    frame = Some(Frame::read(marker, body, scale)?);
+                    frame = Some(Frame::read(marker, body)?);
                 }
                 marker::APP0..=marker::APP15 => metadata.read(segment.marker, body, segment.body.start),
                 _ => tables.read(segment.marker, body)?,
