@@ -122,7 +122,9 @@ fn what_lies_in_a_folder_beside_the_parts_is_not_taken_for_an_older_one() {
 #[test]
 fn shards_with_outputs_in_a_bucket_are_merged_into_a_list_of_their_parts() {
     let server = Server::with_bucket(BUCKET);
-    let sink = |path: &str| format!("  lines: {{kind: sink.jsonl, from: slow, with: {{path: {path}}}}}\n");
+    // The numbers of the test's tensors are those of a row within its shard.
+    let sink =
+        |path: &str| format!("  lines: {{kind: sink.jsonl, from: slow, with: {{columns: [uri], path: {path}}}}}\n");
     let local = pipeline(&server, &format!("{}{}", rows(100, 3, 0), sink("out/l.jsonl")));
     assert_eq!(run(&local, &RUN).code, 0);
     let folder = pipeline(&server, &format!("{}{}", rows(100, 3, 0), sink("'s3://bucket/out/l.jsonl', {store}")));
