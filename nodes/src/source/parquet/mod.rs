@@ -188,7 +188,7 @@ impl NodeKind for Parquet {
         if !cx.is_resumed {
             patterns.check(&cx.cancel)?;
         }
-        let stores = Stores::new(self.store.clone());
+        let stores = Stores::within(self.store.clone(), &cx.cancel);
         let locators = patterns.locators(&stores);
         let carried = cx.spec.outputs[BYTES + 1..]
             .iter()
@@ -204,7 +204,7 @@ impl NodeKind for Parquet {
         };
         let listed = Listed::new(patterns, stores, cx.cancel.clone(), cx.is_resumed);
         Ok(Stage::Source(SourceStage {
-            list: Box::new(Groups::new(listed, locators)),
+            list: Box::new(Groups::new(listed, locators, cx.cancel.clone())),
             reading: Reading::Unpacked(Arc::new(files)),
             count: None,
         }))
@@ -279,6 +279,11 @@ impl Unpack for Files {
 
     fn stamp(&self, item: &Item) -> Stamp {
         self.locators.stamp(&file_of(item).0)
+    }
+
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        let files: Vec<_> = items.iter().map(|item| file_of(item).0).collect();
+        self.locators.stamps(&files)
     }
 
     fn n_open(&self) -> usize {

@@ -39,8 +39,8 @@ pub(super) struct Wanted {
 /// The rows of a row group.
 pub(super) struct Rows {
     reader: ParquetRecordBatchReader,
+    file: ParquetFile,
     pages: Pages,
-    stamp: Stamp,
     uri: String,
     wanted: Arc<Wanted>,
     batch: Option<RecordBatch>,
@@ -78,16 +78,18 @@ impl Rows {
         if group.number >= metadata.metadata().num_row_groups() {
             return Err(bad(format!("has no row group {} any more", group.number)));
         }
-        let stamp = file.stamp();
-        let pages = Pages::new(file, &metadata, group.number, uri, wanted.max_page_bytes)?;
+        let pages = Pages::new(file.clone(), &metadata, group.number, uri, wanted.max_page_bytes)?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages.clone(), metadata);
         let mask = ProjectionMask::leaves(builder.parquet_schema(), leaves(builder.parquet_schema(), &places));
         let builder = builder.with_row_groups(vec![group.number]).with_projection(mask).with_batch_size(BATCH_ROWS);
         let builder = if skip > 0 { builder.with_offset(skip as usize) } else { builder };
         let reader = builder.build();
-        let reader = reader.map_err(|error| Reject::new(code::CORRUPT, format!("`{uri}` cannot be read: {error}")))?;
+        let reader = reader.map_err(|error| {
+            let corrupt = || Reject::new(code::CORRUPT, format!("`{uri}` cannot be read: {error}"));
+            file.failed().unwrap_or_else(corrupt)
+        })?;
         let number = group.n_before + u64::from(skip);
-        Ok(Rows { reader, pages, stamp, uri: uri.to_owned(), wanted, batch: None, at: 0, number, is_ended: false })
+        Ok(Rows { reader, file, pages, uri: uri.to_owned(), wanted, batch: None, at: 0, number, is_ended: false })
     }
 
     fn row(&self, batch: &RecordBatch, row_idx: usize) -> (Row, Option<String>) {
@@ -126,10 +128,11 @@ impl Entries for Rows {
                 Some(Ok(batch)) => (self.batch, self.at) = (Some(batch), 0),
                 Some(Err(error)) => {
                     self.is_ended = true;
-                    let (code, why) = match self.pages.take_refused() {
-                        Some(reject) => (reject.code, reject.message),
-                        None => (code::CORRUPT, error.to_string()),
-                    };
+                    let known = self.pages.take_refused().or_else(|| self.file.failed());
+                    let (code, why) = known.map_or_else(
+                        || (code::CORRUPT, error.to_string()),
+                        |known| (known.code, known.message),
+                    );
                     let message = format!("`{}` cannot be read from row {} on: {why}", self.uri, self.number);
                     let uri = format!("{}#{}", self.uri, self.number);
                     return Some(Entry { uri, id: None, bytes: 0, content: Err(Reject::new(code, message)) });
@@ -154,6 +157,6 @@ impl Entries for Rows {
     }
 
     fn stamp(&self) -> Stamp {
-        self.stamp
+        self.file.stamp()
     }
 }

@@ -90,6 +90,10 @@ impl Unpack for Table {
         self.locators.stamp(item)
     }
 
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        self.locators.stamps(items)
+    }
+
     fn n_open(&self) -> usize {
         self.parallel
     }

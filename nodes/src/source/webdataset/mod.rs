@@ -144,7 +144,7 @@ impl NodeKind for Webdataset {
         if !cx.is_resumed {
             patterns.check(&cx.cancel)?;
         }
-        let stores = Stores::new(self.store.clone());
+        let stores = Stores::within(self.store.clone(), &cx.cancel);
         let tars = Tars {
             locators: patterns.locators(&stores),
             wanted: Arc::new(self.wanted()),
@@ -204,6 +204,10 @@ impl Unpack for Tars {
 
     fn stamp(&self, item: &Item) -> Stamp {
         self.locators.stamp(item)
+    }
+
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        self.locators.stamps(items)
     }
 
     fn n_open(&self) -> usize {
