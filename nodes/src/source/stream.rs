@@ -49,12 +49,7 @@ impl Stream {
                 Input::File(BufReader::with_capacity(BUFFER_BYTES, file), size)
             }
             _ => {
-                let whole = Cursor::new(start).chain(reader);
-                let unpacked: Box<dyn Read + Send> = match packing {
-                    Packing::None => Box::new(whole),
-                    Packing::Gzip => Box::new(Gzip::new(BufReader::with_capacity(BUFFER_BYTES, whole))),
-                    Packing::Zstd => Box::new(zstd::Decoder::new(whole).map_err(failed)?),
-                };
+                let unpacked = packing.unpack(Cursor::new(start).chain(reader)).map_err(failed)?;
                 Input::Other(BufReader::with_capacity(BUFFER_BYTES, unpacked))
             }
         };
@@ -168,6 +163,16 @@ impl BufRead for Stream {
     }
 }
 
+/// What `reader` gives, unpacked if it is packed by gzip or zstd.
+///
+/// # Errors
+/// If not even its beginning can be read.
+pub(super) fn unpacked(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut start = Vec::with_capacity(4);
+    reader.by_ref().take(4).read_to_end(&mut start)?;
+    Packing::of(&start).unpack(Cursor::new(start).chain(reader))
+}
+
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
@@ -184,5 +189,13 @@ impl Packing {
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Packing::Zstd,
             _ => Packing::None,
         }
+    }
+
+    fn unpack(self, whole: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Packing::None => Box::new(whole),
+            Packing::Gzip => Box::new(Gzip::new(BufReader::with_capacity(BUFFER_BYTES, whole))),
+            Packing::Zstd => Box::new(zstd::Decoder::new(whole)?),
+        })
     }
 }

@@ -105,7 +105,9 @@ impl ParquetFile {
             }
             Err(_) => return Err(reject(code::CORRUPT, "cannot be read: its footer makes no sense")),
         };
+        let mut n_rows = Some(0_i64);
         for group in metadata.metadata().row_groups() {
+            n_rows = n_rows.filter(|_| group.num_rows() >= 0).and_then(|sum| sum.checked_add(group.num_rows()));
             let is_inside = |start: i64, n_bytes: i64| {
                 start >= 0 && n_bytes >= 0 && start.checked_add(n_bytes).is_some_and(|end| end as u64 <= *size)
             };
@@ -113,8 +115,11 @@ impl ParquetFile {
                 let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
                 is_inside(start, column.compressed_size()) && is_inside(column.data_page_offset(), 0)
             });
-            if !is_right || group.num_rows() < 0 {
+            if !is_right {
                 return Err(reject(code::CORRUPT, "says that its columns lie where the file has no bytes"));
+            }
+            if n_rows.is_none() {
+                return Err(reject(code::CORRUPT, "says that it has fewer rows than none, or more than there can be"));
             }
         }
         Ok(metadata)

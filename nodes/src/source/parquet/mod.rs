@@ -5,6 +5,7 @@ mod file;
 mod groups;
 mod page_header;
 mod pages;
+mod part;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -25,12 +26,14 @@ use serde::Deserialize;
 use super::columns::{BYTES, Ids, rows_source};
 use super::listing::{Braces, Listed, Locators, Patterns, spec_error};
 use super::paths::OneOrMany;
+use super::picking::Container;
 use super::references::{References, without_secrets};
 use super::table::{Carry, CarryWord};
 use crate::store::{Location, StoreOptions, Stores};
 use columns::{CarriedColumn, ImageForm, column_type, names};
 use file::ParquetFile;
 use groups::{Groups, file_of};
+pub(super) use part::Part;
 use rows::{Row, Rows, Wanted};
 use values::{Cell, Image};
 
@@ -83,6 +86,7 @@ pub struct Parquet {
 const MAX_FILE_BYTES: u64 = 1 << 30;
 const MAX_PAGE_BYTES: u64 = 1 << 30;
 const PARALLEL: usize = 2;
+const IMAGE: &str = "image";
 /// The columns that a source has by itself.
 const OWN: [&str; 3] = ["id", "uri", "bytes"];
 
@@ -97,7 +101,7 @@ impl Parquet {
     }
 
     fn image(&self) -> &str {
-        self.column.as_deref().unwrap_or("image")
+        self.column.as_deref().unwrap_or(IMAGE)
     }
 
     /// The columns that are carried along, by a look into the first file.
@@ -216,11 +220,33 @@ impl NodeKind for Parquet {
 }
 
 /// Opens row groups.
-struct Files {
+pub(super) struct Files {
     locators: Locators,
     wanted: Arc<Wanted>,
     references: References,
     parallel: usize,
+}
+
+impl Files {
+    /// Opens files for the images in their column `column` alone, which is `image` if none is named.
+    pub(super) fn of_column(
+        locators: Locators,
+        column: Option<&str>,
+        references: References,
+        max_page_bytes: Option<Size>,
+    ) -> Self {
+        let max_page_bytes = max_page_bytes.map_or(MAX_PAGE_BYTES, Size::bytes);
+        let wanted = Wanted { image: column.unwrap_or(IMAGE).to_owned(), carried: Vec::new(), max_page_bytes };
+        Files { locators, wanted: Arc::new(wanted), references, parallel: PARALLEL }
+    }
+
+    /// Rows of a whole file, and not of one of its row groups. What holds none of those is not read.
+    pub(super) fn rows(&self, item: &Item, part: &Part<'_>, skip: u32) -> Result<Box<dyn Container>, Reject> {
+        let file = ParquetFile::open(&self.locators.stores, self.locators.location(item)?)?;
+        let metadata = file.metadata()?;
+        let wanted = self.wanted.clone();
+        Ok(Box::new(Rows::of_part(file, metadata, &item.uri, wanted, part, skip)?))
+    }
 }
 
 impl Unpack for Files {

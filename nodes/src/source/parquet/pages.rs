@@ -28,7 +28,7 @@ const HEADER_BYTES: usize = 16 << 10;
 const MOST_BY_DEFLATE: u64 = 1040;
 const MOST_BY_LZ4: u64 = 260;
 
-/// A Parquet file of which the pages of one row group are read. Clones share what they hold.
+/// A Parquet file of which the pages of some row groups are read. Clones share what they hold.
 #[derive(Clone)]
 pub(super) struct Pages(Arc<Shared>);
 
@@ -52,19 +52,19 @@ struct Chunk {
 }
 
 impl Pages {
-    /// The pages of row group `group`.
+    /// The pages of row groups.
     ///
     /// # Errors
     /// If a column has values of a size that is larger than a page may be.
     pub(super) fn new(
         file: ParquetFile,
         metadata: &ArrowReaderMetadata,
-        group: usize,
+        groups: &[usize],
         uri: &str,
         max_page_bytes: u64,
     ) -> Result<Self, Reject> {
-        let columns = metadata.metadata().row_group(group).columns();
-        for column in columns {
+        let columns = groups.iter().flat_map(|group| metadata.metadata().row_group(*group).columns());
+        for column in columns.clone() {
             let description = column.column_descr();
             let size = description.type_length();
             if description.physical_type() == Type::FIXED_LEN_BYTE_ARRAY
@@ -74,7 +74,7 @@ impl Pages {
                 return Err(Reject::new(code::CORRUPT, message));
             }
         }
-        let chunks = columns.iter().map(|column| {
+        let chunks = columns.map(|column| {
             let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
             // Both were looked at when the footer was read.
             let (start, n_bytes) = (start.unsigned_abs(), column.compressed_size().unsigned_abs());

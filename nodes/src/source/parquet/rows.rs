@@ -15,7 +15,9 @@ use super::columns::{CarriedColumn, ImageForm, column_type, names};
 use super::file::ParquetFile;
 use super::groups::Group;
 use super::pages::Pages;
+use super::part::{Chosen, Numbers, Part};
 use super::values::{Cell, Image, cell, image};
+use crate::source::picking::Container;
 use crate::source::references::without_secrets;
 
 /// Rows that are unpacked at once: their bytes are held twice for a moment.
@@ -45,9 +47,11 @@ pub(super) struct Rows {
     wanted: Arc<Wanted>,
     batch: Option<RecordBatch>,
     at: usize,
-    /// The row's number in its file.
-    number: u64,
+    /// The rows' numbers in their file.
+    numbers: Numbers,
     is_ended: bool,
+    /// What kept the rows from being read to their end.
+    broken: Option<Reject>,
 }
 
 impl Rows {
@@ -59,37 +63,60 @@ impl Rows {
         group: Group,
         skip: u32,
     ) -> Result<Self, Reject> {
-        let schema = metadata.schema().clone();
-        let bad = |what: String| Reject::new(code::CORRUPT, format!("`{uri}` {what}; it has {}", names(&schema)));
-        let place = |name: &str| {
-            schema.index_of(name).map_err(|_| bad(format!("has no column `{name}`, which the first file has")))
-        };
-        let mut places = vec![place(&wanted.image)?];
-        if ImageForm::of(schema.field(places[0]).data_type()).is_none() {
-            return Err(bad(format!("has no images in its column `{}`", wanted.image)));
-        }
-        for carried in &wanted.carried {
-            let at = place(&carried.name)?;
-            if column_type(schema.field(at).data_type()).as_ref() != Some(&carried.ty) {
-                return Err(bad(format!("has another type in its column `{}` than the first file", carried.name)));
-            }
-            places.push(at);
-        }
+        let places = places(&metadata, uri, &wanted)?;
         if group.number >= metadata.metadata().num_row_groups() {
-            return Err(bad(format!("has no row group {} any more", group.number)));
+            let names = names(metadata.schema());
+            let message = format!("`{uri}` has no row group {} any more; it has {names}", group.number);
+            return Err(Reject::new(code::CORRUPT, message));
         }
-        let pages = Pages::new(file.clone(), &metadata, group.number, uri, wanted.max_page_bytes)?;
+        let numbers = Numbers::From(group.n_before + u64::from(skip));
+        let chosen = Chosen { groups: vec![group.number], selection: None, numbers };
+        Rows::of_chosen(file, metadata, uri, wanted, places, chosen, skip)
+    }
+
+    /// Rows of any row groups, from row `skip` of the part on.
+    pub(super) fn of_part(
+        file: ParquetFile,
+        metadata: ArrowReaderMetadata,
+        uri: &str,
+        wanted: Arc<Wanted>,
+        part: &Part<'_>,
+        skip: u32,
+    ) -> Result<Self, Reject> {
+        let places = places(&metadata, uri, &wanted)?;
+        let mut chosen = part.choose(metadata.metadata(), uri)?;
+        for _ in 0..skip {
+            chosen.numbers.next();
+        }
+        Rows::of_chosen(file, metadata, uri, wanted, places, chosen, skip)
+    }
+
+    fn of_chosen(
+        file: ParquetFile,
+        metadata: ArrowReaderMetadata,
+        uri: &str,
+        wanted: Arc<Wanted>,
+        places: Vec<usize>,
+        chosen: Chosen,
+        skip: u32,
+    ) -> Result<Self, Reject> {
+        let Chosen { groups, selection, numbers } = chosen;
+        let pages = Pages::new(file.clone(), &metadata, &groups, uri, wanted.max_page_bytes)?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(pages.clone(), metadata);
         let mask = ProjectionMask::leaves(builder.parquet_schema(), leaves(builder.parquet_schema(), &places));
-        let builder = builder.with_row_groups(vec![group.number]).with_projection(mask).with_batch_size(BATCH_ROWS);
+        let builder = builder.with_row_groups(groups).with_projection(mask).with_batch_size(BATCH_ROWS);
+        let builder = match selection {
+            Some(selection) => builder.with_row_selection(selection),
+            None => builder,
+        };
         let builder = if skip > 0 { builder.with_offset(skip as usize) } else { builder };
         let reader = builder.build();
         let reader = reader.map_err(|error| {
             let corrupt = || Reject::new(code::CORRUPT, format!("`{uri}` cannot be read: {error}"));
-            file.failed().unwrap_or_else(corrupt)
+            pages.take_refused().or_else(|| file.failed()).unwrap_or_else(corrupt)
         })?;
-        let number = group.n_before + u64::from(skip);
-        Ok(Rows { reader, file, pages, uri: uri.to_owned(), wanted, batch: None, at: 0, number, is_ended: false })
+        let (uri, batch) = (uri.to_owned(), None);
+        Ok(Rows { reader, file, pages, uri, wanted, batch, at: 0, numbers, is_ended: false, broken: None })
     }
 
     fn row(&self, batch: &RecordBatch, row_idx: usize) -> (Row, Option<String>) {
@@ -129,13 +156,14 @@ impl Entries for Rows {
                 Some(Err(error)) => {
                     self.is_ended = true;
                     let known = self.pages.take_refused().or_else(|| self.file.failed());
-                    let (code, why) = known.map_or_else(
-                        || (code::CORRUPT, error.to_string()),
-                        |known| (known.code, known.message),
-                    );
-                    let message = format!("`{}` cannot be read from row {} on: {why}", self.uri, self.number);
-                    let uri = format!("{}#{}", self.uri, self.number);
-                    return Some(Entry { uri, id: None, bytes: 0, content: Err(Reject::new(code, message)) });
+                    let (code, why) =
+                        known.map_or_else(|| (code::CORRUPT, error.to_string()), |known| (known.code, known.message));
+                    let number = self.numbers.next().unwrap_or_default();
+                    let message = format!("`{}` cannot be read from row {number} on: {why}", self.uri);
+                    let uri = format!("{}#{number}", self.uri);
+                    let reject = Reject::new(code, message);
+                    self.broken = Some(reject.clone());
+                    return Some(Entry { uri, id: None, bytes: 0, content: Err(reject) });
                 }
                 None => {
                     self.is_ended = true;
@@ -149,9 +177,8 @@ impl Entries for Rows {
             Image::Bytes(bytes) => bytes.len() as u64,
             _ => 0,
         };
-        let uri = format!("{}#{}", self.uri, self.number);
+        let uri = format!("{}#{}", self.uri, self.numbers.next()?);
         self.at += 1;
-        self.number += 1;
         let id = path.map(|path| without_secrets(&path));
         Some(Entry { uri, id, bytes, content: Ok(Box::new(row)) })
     }
@@ -159,4 +186,31 @@ impl Entries for Rows {
     fn stamp(&self) -> Stamp {
         self.file.stamp()
     }
+}
+
+impl Container for Rows {
+    fn broken(&self) -> Option<&Reject> {
+        self.broken.as_ref()
+    }
+}
+
+/// Where the columns are that are wanted, the image first.
+fn places(metadata: &ArrowReaderMetadata, uri: &str, wanted: &Wanted) -> Result<Vec<usize>, Reject> {
+    let schema = metadata.schema().clone();
+    let bad = |what: String| Reject::new(code::CORRUPT, format!("`{uri}` {what}; it has {}", names(&schema)));
+    let place = |name: &str| {
+        schema.index_of(name).map_err(|_| bad(format!("has no column `{name}`, which the first file has")))
+    };
+    let mut places = vec![place(&wanted.image)?];
+    if ImageForm::of(schema.field(places[0]).data_type()).is_none() {
+        return Err(bad(format!("has no images in its column `{}`", wanted.image)));
+    }
+    for carried in &wanted.carried {
+        let at = place(&carried.name)?;
+        if column_type(schema.field(at).data_type()).as_ref() != Some(&carried.ty) {
+            return Err(bad(format!("has another type in its column `{}` than the first file", carried.name)));
+        }
+        places.push(at);
+    }
+    Ok(places)
 }

@@ -23,7 +23,8 @@ use super::references::References;
 use super::stream::Stream;
 use crate::store::{Location, StoreOptions, Stores};
 pub(super) use records::Format;
-use rows::{Columns, Table};
+use rows::Columns;
+pub(super) use rows::Table;
 
 /// Which columns of a table are carried along.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]

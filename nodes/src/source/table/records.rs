@@ -34,6 +34,8 @@ pub(super) struct Records {
     wanted: Arc<[Arc<str>]>,
     lines: Lines,
     is_ended: bool,
+    /// What kept the file from being read to its end.
+    broken: Option<Reject>,
 }
 
 enum Lines {
@@ -98,7 +100,7 @@ impl Format {
                 Lines::Csv { records, n_fields: names.len(), places }
             }
         };
-        Ok(Records { uri: uri.to_owned(), wanted: wanted.clone(), lines, is_ended: false })
+        Ok(Records { uri: uri.to_owned(), wanted: wanted.clone(), lines, is_ended: false, broken: None })
     }
 }
 
@@ -129,6 +131,11 @@ impl Records {
         }
     }
 
+    /// What kept the file from being read to its end.
+    pub(super) fn broken(&self) -> Option<&Reject> {
+        self.broken.as_ref()
+    }
+
     /// The next row.
     pub(super) fn next_record(&mut self, need: Need) -> Option<Record> {
         if self.is_ended {
@@ -154,6 +161,7 @@ impl Records {
                     Lines::Csv { records, .. } => records.line(),
                 };
                 let reject = Reject::new(reject.code, format!("{}, at line {line}", reject.message));
+                self.broken = Some(reject.clone());
                 Some(Record { line, cells: Err(reject) })
             }
         }
