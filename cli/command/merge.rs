@@ -1,9 +1,11 @@
 //! `flowgpu merge`: one output of those of the shards.
 
+use std::path::Path;
+
 use engine::config::RunOptions;
 use engine::graph::Graph;
 use engine::journal::{Joined, Merge as Outcome, Merged, Missing, merge, n_shards};
-use engine::node::Fault;
+use engine::node::{Fault, is_url};
 
 use crate::args::PipelineArgs;
 use crate::failure::{Failure, exit};
@@ -92,7 +94,10 @@ fn text(graph: &Graph, of: u32, merged: &Merged) -> String {
         true => format!("{}: {shards} merged already, at {}, and nothing has changed since\n", graph.name, merged.at),
         false => format!("{}: {shards} merged\n", graph.name),
     };
-    let line = |path: &str, what: String| format!("  {}: {what}\n", from_here(&graph.base.join(path)).display());
+    let line = |path: &str, what: String| match is_url(Path::new(path)) {
+        true => format!("  {path}: {what}\n"),
+        false => format!("  {}: {what}\n", from_here(&graph.base.join(path)).display()),
+    };
     for Joined { sealed, lists, .. } in &merged.outputs {
         let rows = human::count(sealed.rows, "row");
         text.push_str(&line(

@@ -8,6 +8,7 @@ mod graph;
 mod merge;
 mod nodes;
 mod plan;
+mod rejects;
 mod run;
 mod schema;
 mod status;
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Run(Box<run::Run>),
     /// Show how far runs are, alive or dead
     Status(status::Status),
+    /// Sum up what runs have rejected, by code and node
+    Rejects(rejects::Rejects),
     /// Put the outputs of a run's shards together
     Merge(merge::Merge),
     /// Find every mistake in pipelines without running them
@@ -60,6 +63,7 @@ impl Command {
         match self {
             Command::Run(command) => command.run(cx),
             Command::Status(command) => command.run(cx),
+            Command::Rejects(command) => command.run(cx),
             Command::Merge(command) => command.run(cx),
             Command::Validate(command) => command.run(cx),
             Command::Verify(command) => command.run(cx),

@@ -10,9 +10,10 @@ mod shards;
 mod standing;
 mod text;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use engine::journal::Moment;
+use engine::node::{Registry, Shard};
 
 use self::place::Place;
 use self::standing::Standing;
@@ -58,6 +59,12 @@ pub(crate) struct Status {
     /// For people or for programs
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+}
+
+/// The shards of a pipeline that have a state.
+pub(super) fn shards(file: &Path, vars: &Vars, registry: &Registry) -> Result<Vec<Shard>, Failure> {
+    let places = Place::all(file, vars, registry)?;
+    Ok(places.into_iter().flat_map(|place| place.shards).collect())
 }
 
 impl Status {

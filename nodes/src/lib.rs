@@ -25,6 +25,7 @@ pub fn registry() -> Registry {
         .with::<source::parquet::Parquet>()
         .with::<source::jsonl::Jsonl>()
         .with::<source::csv::Csv>()
+        .with::<source::rejects::Rejects>()
         .with::<source::synthetic::Synthetic>()
         .with::<decode::image::Image>()
         .with::<batch::Pack>()

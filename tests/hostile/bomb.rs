@@ -1,5 +1,7 @@
 //! A small file that would be a very large picture.
 
+use std::fs;
+
 use crate::told;
 use crate::workplace::Workplace;
 
@@ -21,7 +23,7 @@ pub fn png() -> Vec<u8> {
 const DECODE: &str = r#"
 name: bombs
 nodes:
-  photos: {kind: source.files, with: {path: "in/*.png"}}
+  photos: {kind: source.files, with: {path: "in/*"}}
   pixels: {kind: decode.image, with: {resize: 64, crop: 64}}
   out: {kind: sink.jsonl, with: {path: out/sizes.jsonl}}
 "#;
@@ -42,5 +44,41 @@ fn pictures_that_would_fill_the_memory_are_rejected_without_taking_it() {
     for (index, reject) in rejects.iter().enumerate() {
         assert_eq!(told(reject), [&format!("in/{index}.png"), "pixels", "too_large"]);
         assert!(reject["message"].as_str().expect("a message").contains("20000×20000"), "{reject}");
+    }
+}
+
+/// Files that are kept for the decoders: each says to be far larger than a machine's memory, or packs such a size into little.
+const KEPT: [&str; 10] = [
+    "formats/gif-huge-canvas.gif",
+    "formats/gif-huge-frame.gif",
+    "formats/png-20000x20000.png",
+    "formats/tiff-huge-tiles.tif",
+    "formats/tiff-huge.tif",
+    "formats/webp-huge-canvas.webp",
+    "formats/webp-huge-frame.webp",
+    "given/bmp-huge.bmp",
+    "given/jpeg-huge-header.jpg",
+    "given/png-bomb.png",
+];
+
+#[test]
+fn a_bomb_of_each_format_is_rejected_within_little_memory() {
+    let workplace = Workplace::new();
+    workplace.write("p.yaml", DECODE);
+    let folder = format!("{}/nodes/tests/images", env!("CARGO_MANIFEST_DIR"));
+    for name in KEPT {
+        let path = format!("{folder}/{name}");
+        let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        workplace.write(&format!("in/{}", name.replace('/', "-")), bytes);
+    }
+    let limited = ["env", "MALLOC_ARENA_MAX=2", "sh", "-c", "ulimit -v 900000 && exec \"$@\"", "sh"];
+    let program: Vec<_> = limited.into_iter().chain([env!("CARGO_BIN_EXE_flowgpu"), "run"]).collect();
+    workplace.command(&program, &["p.yaml"]).expect(3);
+    let rejects = workplace.rows("out/bombs.rejects.jsonl");
+    let told: Vec<_> = rejects.iter().map(|reject| told(reject).map(str::to_owned)).collect();
+    assert_eq!(told.len(), KEPT.len(), "{told:?}");
+    for ([uri, node, code], name) in told.iter().zip(KEPT) {
+        assert_eq!((uri.as_str(), node.as_str()), (format!("in/{}", name.replace('/', "-")).as_str(), "pixels"));
+        assert_eq!(code, "too_large", "{uri}");
     }
 }

@@ -1,9 +1,11 @@
 //! What bad input, a full disk and missing permissions get, by the program itself.
 
+mod archives;
 mod bad_files;
 mod bad_outputs;
 mod bomb;
 mod fifo;
+mod thousand;
 #[path = "../examples/workplace.rs"]
 mod workplace;
 

@@ -94,14 +94,18 @@ pub fn tear(folder: &Path, dice: &mut Dice) -> bool {
     }
     let path = progress::journal(folder);
     let Ok(bytes) = fs::read(&path) else { return false };
+    // Nor one that parts got their names after.
+    let closed = bytes.windows(9).rposition(|part| part == b"\"closed\":");
+    let end = closed.and_then(|at| bytes[at..].iter().position(|&byte| byte == b'\n').map(|length| at + length + 1));
+    let kept = end.unwrap_or_default() as u64;
     match dice.between(0, 5) {
         0 => {
             let mut file = OpenOptions::new().append(true).open(&path).expect("the journal");
             file.write_all(b"5d41402a {\"cut\":{\"at\":\"20").expect("bytes");
         }
-        1 => fs::write(&path, &bytes[..dice.between(0, bytes.len() as u64) as usize]).expect("the journal"),
+        1 => fs::write(&path, &bytes[..dice.between(kept, bytes.len() as u64) as usize]).expect("the journal"),
         _ => {
-            let least = bytes.len().saturating_sub(500) as u64;
+            let least = kept.max(bytes.len().saturating_sub(500) as u64);
             fs::write(&path, &bytes[..dice.between(least, bytes.len() as u64) as usize]).expect("the journal");
         }
     }

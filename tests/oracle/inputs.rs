@@ -16,7 +16,6 @@ pub struct InputFile {
 }
 
 /// What is in it.
-#[derive(Clone, Copy)]
 pub enum Content {
     /// A picture like no other of the case.
     Picture(u32),
@@ -33,6 +32,8 @@ pub enum Content {
     Shard(u32, u32),
     /// A table with so many lines.
     Lines(u32),
+    /// A file that names rows of others, as rejects.
+    Rejects(Vec<String>),
 }
 
 impl InputFile {
@@ -69,14 +70,27 @@ impl InputFile {
         (files, uris)
     }
 
+    /// Draws tars and single pictures, of which some rows were rejected, and gives the uris of these.
+    pub fn draw_rejected(dice: &mut Dice, folder: &str, n_rows: u64) -> (Vec<InputFile>, Vec<String>) {
+        let (mut files, mut uris) = InputFile::draw_holding(dice, folder, n_rows / 2, "tar");
+        let pictures = InputFile::draw(dice, folder, n_rows / 2);
+        uris.extend(pictures.iter().map(|file| file.path.clone()));
+        files.extend(pictures);
+        let share = dice.between(20, 100);
+        uris.retain(|_| dice.chance(share));
+        let path = format!("{folder}/rejects.jsonl");
+        files.push(InputFile { path, content: Content::Rejects(uris.clone()) });
+        (files, uris)
+    }
+
     /// Makes the file.
     pub fn write(&self, base: &Path) {
         let path = base.join(&self.path);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-        match self.content {
-            Content::Picture(number) => fs::write(path, png(number)).expect("a file"),
+        match &self.content {
+            Content::Picture(number) => fs::write(path, png(*number)).expect("a file"),
             Content::Truncated(number) => {
-                let bytes = png(number);
+                let bytes = png(*number);
                 fs::write(path, &bytes[..bytes.len() / 2]).expect("a file");
             }
             Content::Garbage => fs::write(path, "this is no picture").expect("a file"),
@@ -85,12 +99,16 @@ impl InputFile {
             Content::Folder => fs::create_dir(path).expect("a folder"),
             Content::Shard(first, n_pictures) => {
                 let pictures: Vec<_> =
-                    (first..first + n_pictures).map(|number| (format!("{number:04}.png"), png(number))).collect();
+                    (*first..first + n_pictures).map(|number| (format!("{number:04}.png"), png(number))).collect();
                 let members = pictures.iter().map(|(name, picture)| (name.as_str(), picture.as_slice()));
                 fs::write(path, nodes::testing::tar_of(members)).expect("a file");
             }
             Content::Lines(n_lines) => {
-                let lines: String = (0..n_lines).map(|number| format!("{{\"number\": {number}}}\n")).collect();
+                let lines: String = (0..*n_lines).map(|number| format!("{{\"number\": {number}}}\n")).collect();
+                fs::write(path, lines).expect("a file");
+            }
+            Content::Rejects(uris) => {
+                let lines: String = uris.iter().map(|uri| format!("{{\"uri\": \"{uri}\"}}\n")).collect();
                 fs::write(path, lines).expect("a file");
             }
         }

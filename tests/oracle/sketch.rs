@@ -42,6 +42,7 @@ enum From {
     Boxes,
     Tars,
     Tables,
+    Rejects,
 }
 
 impl Sketch<'_> {
@@ -143,6 +144,7 @@ impl Sketch<'_> {
             From::Boxes,
             From::Tars,
             From::Tables,
+            From::Rejects,
         ]);
         let mut stream = self.source(from);
         stream = self.delay(&stream);
@@ -161,6 +163,7 @@ impl Sketch<'_> {
             From::Rows => ("source.synthetic", format!("{{rows: {{count: {count}}}}}")),
             From::Tars => ("source.webdataset", format!("{{path: \"{folder}/*.tar\", parallel: 2}}")),
             From::Tables => ("source.jsonl", format!("{{path: \"{folder}/*.jsonl\", carry: [number]}}")),
+            From::Rejects => ("source.rejects", format!("{{path: {folder}/rejects.jsonl}}")),
             From::Boxes => ("", String::new()),
             From::Slow => {
                 let micros = self.dice.between(0, 1) * SLOW / count;
@@ -186,6 +189,10 @@ impl Sketch<'_> {
             let (files, uris) = InputFile::draw_holding(self.dice, &folder, count, ending);
             self.files.extend(files);
             uris
+        } else if let From::Rejects = from {
+            let (files, uris) = InputFile::draw_rejected(self.dice, &folder, count);
+            self.files.extend(files);
+            uris
         } else if let From::Boxes = from {
             nodes::testing::box_uris(boxes, most)
         } else {
@@ -194,7 +201,9 @@ impl Sketch<'_> {
         let source = Stream { node: String::new(), column: "x".into(), inputs, n_copies: 1, path: BTreeSet::new() };
         let source = self.reading(&source, "", kind, &with);
         match from {
-            From::Files | From::Images | From::Tars => self.after(&source, "decode.image", "{resize: [4, 3], as: x}"),
+            From::Files | From::Images | From::Tars | From::Rejects => {
+                self.after(&source, "decode.image", "{resize: [4, 3], as: x}")
+            }
             From::Rows | From::Slow | From::Boxes | From::Tables => {
                 self.after(&source, "transform.test_tensor", "{shape: [5], as: x}")
             }

@@ -76,6 +76,24 @@ fn a_run_goes_on_in_the_middle_of_a_table() {
     });
 }
 
+#[test]
+fn a_run_goes_on_in_the_middle_of_the_rejects_of_a_tar() {
+    killed_in_the_middle("source.rejects, with: {path: r.jsonl}", |folder| {
+        let mut rejects = String::new();
+        for (shard, n_samples) in [800u32, 400].into_iter().enumerate() {
+            let names: Vec<_> = (0..n_samples).map(|row| format!("{row:04}.jpg")).collect();
+            let pixels = vec![shard as u8; 3000];
+            let members = names.iter().map(|name| (name.as_str(), pixels.as_slice()));
+            fs::write(folder.path(&format!("s-{shard}.tar")), tar_of(members)).expect("a file");
+            let every_second = (1..n_samples).step_by(2);
+            rejects.extend(every_second.map(|row| {
+                format!("{{\"id\": \"{row:04}\", \"uri\": \"s-{shard}.tar#{row:04}\", \"code\": \"io\"}}\n")
+            }));
+        }
+        folder.write("r.jsonl", &rejects);
+    });
+}
+
 /// Boxes of at most twenty rows, into lines at `path`.
 fn boxes(options: &str, path: &str) -> Folder {
     pipeline(&format!(

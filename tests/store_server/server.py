@@ -7,6 +7,9 @@ under `/__control/`, each with a JSON object as its body:
     preload  {bucket, prefix, n, bytes}                makes n objects `<prefix>000000`, ... without a request for each;
                                                        the content of each is its number, filled up with dots, and
                                                        everybody may read them
+    fill     {bucket, prefix, ending, n, files}        makes n objects `<prefix>000000<ending>`, ... each with the content of
+                                                       one of the local files, in turns
+    put      {bucket, key, file}                       makes an object of a local file, whatever its key
     fault    {on, key, times, do, status, retry_after, after, to}
                                                        the next `times` requests of the kind `on` (any, if it is missing)
                                                        for keys that contain `key` get: `do: status`, an answer with
@@ -16,11 +19,13 @@ under `/__control/`, each with a JSON object as its body:
                                                        `do: hang`, no answer before the server ends; `do: lost`, what was
                                                        asked for is done, and then the connection is closed;
                                                        `do: lost_hang`, it is done, and then there is no answer;
-                                                       `do: as`, what is at the path `to`
+                                                       `do: as`, what is at the path `to`; `do: gather`, an answer
+                                                       once `times` of them are there at the same time
     empty    {bucket, key}                             makes an empty object, whatever its key
     begin    {bucket, key}                             begins an upload in parts
     delay    {ms}                                      every request takes so much longer
-    counts   {}                                        answers how many requests of each kind there were
+    counts   {key}                                     answers how many requests of each kind there were, for keys that
+                                                       contain `key`
     forget   {}                                        forgets counts, faults and the delay
     uploads  {bucket}                                  answers the keys of the uploads in parts that are under way
 """
@@ -32,6 +37,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from pathlib import Path
 from urllib.parse import parse_qs, unquote
 
 from moto.core import DEFAULT_ACCOUNT_ID
@@ -66,7 +72,7 @@ class Misbehaving:
         self.forget()
 
     def forget(self):
-        self.counts, self.faults, self.delay = Counter(), [], 0
+        self.asked, self.faults, self.delay = Counter(), [], 0
 
     def __call__(self, environ, start_response):
         path = environ["PATH_INFO"]
@@ -78,7 +84,9 @@ class Misbehaving:
             return [answer]
         kind = kind_of(environ)
         with self.lock:
-            self.counts[kind] += 1
+            # The server takes doubled slashes for one: keys are told apart by what came.
+            path = environ.get("RAW_URI", path).split("?")[0]
+            self.asked[kind, unquote(path)] += 1
             fault, delay = self.fault_for(kind, unquote(path)), self.delay
         if delay:
             time.sleep(delay / 1000)
@@ -137,6 +145,10 @@ class Misbehaving:
         environ.pop("HTTP_IF_MATCH", None)
         return self.app(environ, start_response)
 
+    def fault_gather(self, fault, environ, start_response):
+        fault["gate"].wait(60)
+        return self.app(environ, start_response)
+
     def fault_hang(self, fault, environ, start_response):
         threading.Event().wait()
 
@@ -155,6 +167,18 @@ class Misbehaving:
             key = backend().put_object(bucket, f"{prefix}{number:06}", content, disable_notification=True)
             key.set_acl(get_canned_acl("public-read"))
 
+    def do_fill(self, bucket, prefix, ending, n, files):
+        contents = [Path(file).read_bytes() for file in files]
+        for number in range(n):
+            self.make(bucket, f"{prefix}{number:06}{ending}", contents[number % len(contents)])
+
+    def do_put(self, bucket, key, file):
+        self.make(bucket, key, Path(file).read_bytes())
+
+    def make(self, bucket, key, content):
+        made = backend().put_object(bucket, key, content, disable_notification=True)
+        made.set_acl(get_canned_acl("public-read"))
+
     def do_empty(self, bucket, key):
         backend().put_object(bucket, key, b"", disable_notification=True)
 
@@ -162,15 +186,20 @@ class Misbehaving:
         backend().create_multipart_upload(bucket, key, {}, "STANDARD", {}, None, None, None)
 
     def do_fault(self, **fault):
+        if fault["do"] == "gather":
+            fault["gate"] = threading.Barrier(fault["times"])
         with self.lock:
             self.faults.append(fault)
 
     def do_delay(self, ms):
         self.delay = ms
 
-    def do_counts(self):
+    def do_counts(self, key=""):
+        counts = Counter()
         with self.lock:
-            return dict(self.counts)
+            for (kind, path), n in self.asked.items():
+                counts[kind] += n if key in path else 0
+        return counts
 
     def do_forget(self):
         with self.lock:

@@ -54,6 +54,16 @@ impl Server {
         self.tell("preload", json!({"bucket": bucket, "prefix": prefix, "n": n, "bytes": n_bytes}));
     }
 
+    /// Makes `n` objects `<prefix>000000<ending>` and so on, each with the content of one of `files`, in turns.
+    pub fn fill(&self, bucket: &str, prefix: &str, ending: &str, n: usize, files: &[PathBuf]) {
+        self.tell("fill", json!({"bucket": bucket, "prefix": prefix, "ending": ending, "n": n, "files": files}));
+    }
+
+    /// Makes an object of a local file, whatever its key.
+    pub fn put(&self, bucket: &str, key: &str, file: &Path) {
+        self.tell("put", json!({"bucket": bucket, "key": key, "file": file}));
+    }
+
     /// Makes an empty object, such as consoles do that show folders.
     pub fn empty_object(&self, bucket: &str, key: &str) {
         self.tell("empty", json!({"bucket": bucket, "key": key}));
@@ -76,7 +86,12 @@ impl Server {
 
     /// How many requests of a kind there were: `list`, `get`, `head`, `put`, `create`, `part`, `complete`, `abort`.
     pub fn count(&self, kind: &str) -> u64 {
-        self.tell("counts", json!({}))[kind].as_u64().unwrap_or(0)
+        self.count_for(kind, "")
+    }
+
+    /// How many of them there were for keys that contain `key`.
+    pub fn count_for(&self, kind: &str, key: &str) -> u64 {
+        self.tell("counts", json!({"key": key}))[kind].as_u64().unwrap_or(0)
     }
 
     /// Forgets counts, faults and the delay.

@@ -25,6 +25,7 @@ mod secrets;
 mod source;
 mod span;
 mod tree;
+mod urls;
 mod variables;
 
 pub use crate::node::Devices;
@@ -39,3 +40,4 @@ pub use run_options::{Isolation, Journaling, OnChange, PlacementPolicy, RunOptio
 pub use scalar::{Duration, Fraction, Limit, ScalarError, ShardChoice, Size, WorkersPerDevice};
 pub use source::{Location, Source};
 pub use span::{Span, Spanned};
+pub(crate) use urls::without_secret_parts;

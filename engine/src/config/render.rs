@@ -13,6 +13,7 @@ use codespan_reporting::term::{Chars, Config, Renderer, WriteStyle};
 use unicode_width::UnicodeWidthChar;
 
 use super::source::floor;
+use super::urls::covered;
 use super::{Look, Mistake, Mistakes, Source, Span};
 
 /// More are only counted.
@@ -110,7 +111,7 @@ fn draw(writer: &mut dyn WriteStyle, config: &Config, source: &Source, mistake: 
                 (*style, start..end.max(start + 1), text.as_str())
             })
             .collect();
-        let text = same_length_printable(source.slice(window));
+        let text = same_length_printable(&shown(source, window));
         renderer.render_snippet_source(padding, line, &text, Severity::Error, &cut, 0, &[])?;
     }
     for note in &mistake.notes {
@@ -140,6 +141,13 @@ fn window(source: &Source, line: usize, labels: &[(LabelStyle, Span, String)]) -
     let start = floor(text, at.saturating_sub(WIDEST / 2)).max(whole.start);
     let end = floor(text, (start + WIDEST).min(whole.end));
     Span::new(start, end)
+}
+
+/// A part of a line, with what is secret in URLs covered: which of it that is, the whole line shows.
+fn shown(source: &Source, window: Span) -> String {
+    let line = source.line_span(source.line_of(window.start));
+    let line_text = covered(source.slice(line));
+    line_text[window.start - line.start..window.end - line.start].to_owned()
 }
 
 /// The text without control characters; each gives way to one of as many bytes, so that places stay right.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::without_secret_parts;
+
 /// Shorter values are not taken for secrets: hiding each `32` or `no` would spoil every message and protect nothing.
 const SHORTEST: usize = 4;
 
@@ -28,9 +30,9 @@ impl Secrets {
         &self.0
     }
 
-    /// `text` with every secret in it hidden.
+    /// `text` with every secret in it hidden, and what is secret in URLs.
     pub fn redact(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), HIDDEN))
+        self.0.iter().fold(without_secret_parts(text), |text, secret| text.replace(secret.as_str(), HIDDEN))
     }
 }
 

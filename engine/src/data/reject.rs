@@ -36,6 +36,25 @@ pub mod code {
     pub const WORKER_CRASH: &str = "worker_crash";
     /// The whole process died of the row: twice, and once more when it was tried alone.
     pub const CRASH: &str = "crash";
+
+    /// All of them.
+    pub const ALL: [&str; 15] = [
+        TRUNCATED,
+        UNSUPPORTED,
+        CORRUPT,
+        EMPTY,
+        TOO_LARGE,
+        NOT_FOUND,
+        PERMISSION,
+        IS_DIRECTORY,
+        IO,
+        NON_FINITE,
+        MODEL,
+        PANIC,
+        OUT_OF_MEMORY,
+        WORKER_CRASH,
+        CRASH,
+    ];
 }
 
 /// Why a node could not process a row.

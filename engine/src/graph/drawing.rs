@@ -20,7 +20,7 @@ impl Graph {
                 PictureEdge {
                     from: self.nodes[edge.from].name.clone(),
                     to: node.name.clone(),
-                    label: label.join(", "),
+                    label: self.redact(&label.join(", ")),
                     carries,
                 }
             })
@@ -38,7 +38,7 @@ impl Graph {
             kind: node.kind.name().to_owned(),
             role: node.kind.role(),
             detail: self.redact(&node.spec.detail),
-            columns,
+            columns: columns.iter().map(|column| self.redact(column)).collect(),
             origin: match node.written {
                 Written::Explicit => Origin::Written,
                 Written::Implicit => Origin::Inserted,

@@ -152,11 +152,11 @@ impl Graph {
         self.nodes.iter().enumerate().filter(move |(_, node)| node.kind.role() == role).map(|(node_idx, _)| node_idx)
     }
 
-    /// `text` with secrets made unreadable.
+    /// `text` with secrets made unreadable, and what is secret in URLs.
     pub fn redact(&self, text: &str) -> String {
         self.secrets
             .iter()
             .filter(|secret| !secret.is_empty())
-            .fold(text.to_owned(), |text, secret| text.replace(secret.as_str(), "***"))
+            .fold(crate::config::without_secret_parts(text), |text, secret| text.replace(secret.as_str(), "***"))
     }
 }

@@ -26,12 +26,18 @@ pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mi
         .collect();
     // Reading an output is told with that output.
     let reads_rejects = |reader: &&Draft<'_>| {
-        reader.node.reads(base, &rejects.named) && !written.iter().any(|(_, path)| reader.node.reads(base, &path.named))
+        let is_read = [&rejects.named, &rejects.real].into_iter().any(|path| reader.node.reads(base, path));
+        is_read && !written.iter().any(|(_, path)| reader.node.reads(base, &path.named))
     };
     if let Some(reader) = drafts.iter().find(reads_rejects) {
         let message = format!("`{}` reads the file of rejected rows, `{rejects_shown}`", reader.name);
         let mistake = Mistake::at(reader.decl.span_of(&["path"]), message);
-        mistakes.push(mistake.label("read other files, or say `run: {rejects: …}`"));
+        let is_free = |path: &String| !reader.node.reads(base, &normalised(&base.join(path)));
+        let elsewhere = elsewhere(&rejects_shown).into_iter().find(is_free);
+        let elsewhere = elsewhere.as_deref().unwrap_or("…");
+        mistakes.push(mistake.label("this run would write its own rejects there").note(format!(
+            "read other files, give the pipeline another `name`, or say `run: {{rejects: {elsewhere}}}`"
+        )));
     }
     for (position, (node_idx, path)) in written.iter().enumerate() {
         let draft = &drafts[*node_idx];
@@ -59,6 +65,14 @@ pub(super) fn check(drafts: &[Draft<'_>], document: &Document, mistakes: &mut Mi
             mistakes.push(Mistake::at(span, message).label("give it another path"));
         }
     }
+}
+
+/// Other files for rejects than `rejects`: beside it, and in a folder of their own.
+fn elsewhere(rejects: &str) -> [String; 2] {
+    let stem = rejects.strip_suffix(".rejects.jsonl").unwrap_or(rejects);
+    let name_at = rejects.rfind('/').map_or(0, |at| at + 1);
+    let (folder, name) = rejects.split_at(name_at);
+    [format!("{stem}-again.rejects.jsonl"), format!("{folder}again/{name}")]
 }
 
 /// Rows of several sinks would be mixed there. A sink that writes no file writes to standard output.

@@ -60,14 +60,15 @@ impl Fingerprint {
         let node = &graph.nodes[node_idx];
         let mut with = serde_json::to_value(&node.with).unwrap_or_default();
         if let Some(options) = with.as_object_mut() {
-            options.retain(|option, _| !node.kind.incidental().contains(&option.as_str()));
+            node.kind.incidental().iter().for_each(|option| forget(options, option));
         }
+        hide(&mut with);
         let from = node.inputs.iter().map(|edge| match edge.port {
             Port::Rows => graph.nodes[edge.from].name.clone(),
             Port::Rejects => format!("{}.rejects", graph.nodes[edge.from].name),
         });
         let advice = node.advice.as_ref().map(|advice| advice.value.clone()).unwrap_or_default();
-        let text = json!({
+        let mut told = json!({
             "kind": node.kind.name(),
             "revision": node.kind.revision(),
             "from": from.collect::<Vec<_>>(),
@@ -75,8 +76,8 @@ impl Fingerprint {
             "advice": advice,
         });
         // Secrets are not written down; that one has changed is no other pipeline.
-        let text = graph.redact(&text.to_string());
-        serde_json::from_str(&text).unwrap_or(Value::String(text))
+        redact(graph, &mut told);
+        told
     }
 
     /// What is other now than it was, one line each; nothing if both are the same.
@@ -84,6 +85,52 @@ impl Fingerprint {
         let mut found = Vec::new();
         compare(&mut Vec::new(), &Value::Object(self.0.clone()), &Value::Object(now.0.clone()), &mut found);
         found
+    }
+}
+
+/// Hides secrets in all texts of a value. The words of this module have none in them.
+fn redact(graph: &Graph, value: &mut Value) {
+    match value {
+        Value::String(text) => *text = graph.redact(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(graph, item)),
+        Value::Object(entries) => {
+            let redacted = std::mem::take(entries).into_iter().map(|(key, mut value)| {
+                redact(graph, &mut value);
+                (graph.redact(&key), value)
+            });
+            *entries = redacted.collect();
+        }
+        _ => {}
+    }
+}
+
+/// Takes out the option `path`, with dots where it lies in others. Those that have nothing else in them go too.
+fn forget(options: &mut Map<String, Value>, path: &str) {
+    let Some((first, rest)) = path.split_once('.') else {
+        options.remove(path);
+        return;
+    };
+    if let Some(Value::Object(inner)) = options.get_mut(first) {
+        forget(inner, rest);
+        if inner.is_empty() {
+            options.remove(first);
+        }
+    }
+}
+
+/// Takes user and query string out of the URLs of web servers: they are secret, and what was signed anew is the same.
+fn hide(value: &mut Value) {
+    match value {
+        Value::String(text) if text.starts_with("http://") || text.starts_with("https://") => {
+            let shown = text.split(['?', '#']).next().unwrap_or_default();
+            let (scheme, rest) = shown.split_once("://").unwrap_or_default();
+            let (host, path) = rest.split_once('/').map_or((rest, None), |(host, path)| (host, Some(path)));
+            let host = host.rsplit('@').next().unwrap_or_default();
+            *text = path.map_or_else(|| format!("{scheme}://{host}"), |path| format!("{scheme}://{host}/{path}"));
+        }
+        Value::Array(values) => values.iter_mut().for_each(hide),
+        Value::Object(values) => values.values_mut().for_each(hide),
+        _ => {}
     }
 }
 
@@ -154,6 +201,22 @@ fn change(path: &[String], old: &Value, new: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_forgotten_and_hidden_leaves_nothing_behind() {
+        let mut options = json!({"path": "x", "store": {"timeout": "5s", "attempts": 3}, "batch": 4});
+        let map = options.as_object_mut().expect("options");
+        for path in ["batch", "store.timeout", "store.none", "none.timeout", "path.x"] {
+            forget(map, path);
+        }
+        assert_eq!(options, json!({"path": "x", "store": {"attempts": 3}}));
+        forget(options.as_object_mut().expect("options"), "store.attempts");
+        assert_eq!(options, json!({"path": "x"}));
+        let mut urls =
+            json!(["https://u:S3CRET@h/a/b.jpg?sig=S3CRET#x", {"at": "http://h?S3CRET"}, "s3://b/a?.jpg", "a?b"]);
+        hide(&mut urls);
+        assert_eq!(urls, json!(["https://h/a/b.jpg", {"at": "http://h"}, "s3://b/a?.jpg", "a?b"]));
+    }
 
     fn of(value: Value) -> Fingerprint {
         serde_json::from_value(value).unwrap()

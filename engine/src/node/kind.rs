@@ -93,7 +93,8 @@ pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'stati
     /// Raised when the same input begins to give other results: runs that were begun with another one are not gone on
     /// with.
     const REVISION: u32 = 1;
-    /// The options that decide how fast or where results are made, and not what they are.
+    /// The options that decide how fast or where results are made, and not what they are: `batch`, or `store.timeout` for
+    /// one that lies in another.
     const INCIDENTAL: &'static [&'static str] = &[];
 
     /// What the node makes of its inputs' columns. Pure, except that it may read what `with` names beside the data:

@@ -1,5 +1,7 @@
 //! What a node makes of its inputs' columns, and the mistakes found on the way.
 
+use std::num::NonZeroUsize;
+
 use super::{FileStamp, ModelNeed};
 use crate::data::{ColumnType, Field, Role, Schema};
 
@@ -39,6 +41,8 @@ pub struct NodeSpec {
     pub need: Option<ModelNeed>,
     /// Other files that it reads beside the data and that decide its results, such as labels.
     pub files: Vec<FileStamp>,
+    /// How many items a source reads at the same time where each is waited for and costs next to nothing meanwhile.
+    pub readers: Option<NonZeroUsize>,
 }
 
 impl NodeSpec {
@@ -67,6 +71,12 @@ impl NodeSpec {
     /// Says in one line what the node does.
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = detail.into();
+        self
+    }
+
+    /// Says how many items are worth being read at the same time.
+    pub fn with_readers(mut self, readers: NonZeroUsize) -> Self {
+        self.readers = Some(readers);
         self
     }
 

@@ -74,6 +74,16 @@ pub trait Fetch: Send + Sync {
     fn stamp(&self, _item: &Item) -> Stamp {
         Stamp::NONE
     }
+
+    /// The stamp of an item that was rejected. A kind that knows by the reject that there is nothing need not look again.
+    fn stamp_of_rejected(&self, item: &Item, _reject: &Reject) -> Stamp {
+        self.stamp(item)
+    }
+
+    /// [`Fetch::stamp`] for many items in the order in which they were listed; `None` where it cannot be told.
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        items.iter().map(|item| Some(self.stamp(item))).collect()
+    }
 }
 
 /// One row of an item that holds many, before its columns are written.
@@ -109,6 +119,11 @@ pub trait Unpack: Send + Sync {
         Stamp::NONE
     }
 
+    /// [`Unpack::stamp`] for many items, as [`Fetch::stamps`].
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        items.iter().map(|item| Some(self.stamp(item))).collect()
+    }
+
     /// How many items may be open at once, each read ahead in bounded memory.
     fn n_open(&self) -> usize {
         1
@@ -136,11 +151,11 @@ pub enum Reading {
 }
 
 impl Reading {
-    /// The item as it is now, without reading it.
-    pub fn stamp(&self, item: &Item) -> Stamp {
+    /// The items as they are now, without reading them; `None` where it cannot be told.
+    pub fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
         match self {
-            Reading::Rows(fetch) => fetch.stamp(item),
-            Reading::Unpacked(unpack) => unpack.stamp(item),
+            Reading::Rows(fetch) => fetch.stamps(items),
+            Reading::Unpacked(unpack) => unpack.stamps(items),
         }
     }
 }

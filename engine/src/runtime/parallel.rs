@@ -195,10 +195,10 @@ impl<T: Task> Parallel<T> {
         }
     }
 
-    /// One grain for each thread always may be under way; more only when it is known what they will give.
+    /// A few grains always may be under way; more only when it is known what they will give.
     fn has_room(&self, state: &State<T::Input>) -> bool {
         let n_under_way = state.window.len();
-        if n_under_way < self.threads {
+        if n_under_way < self.room.at_once {
             return true;
         }
         let input_per_row = state.current.as_ref().map_or(0.0, |current| current.input_per_row);

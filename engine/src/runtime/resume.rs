@@ -14,6 +14,8 @@ use crate::node::{Fault, Reading, Role, Sealed, SourceStage, Stage, Stamp};
 
 /// Names in a message at most.
 const MAX_NAMES: usize = 3;
+/// Items that are looked at together.
+const LOOKED_AT_ONCE: usize = 4096;
 
 /// Where a run begins.
 pub(super) struct Origin {
@@ -232,20 +234,24 @@ fn check_changes(
 
 fn compare(
     reading: &Reading,
-    recorded: impl Iterator<Item = Result<crate::node::Item, Fault>>,
+    mut recorded: impl Iterator<Item = Result<crate::node::Item, Fault>>,
     stamps: &[Stamp],
 ) -> Result<Changes, Fault> {
     let mut changes = Changes::default();
-    for (index, (item, &stamp)) in recorded.zip(stamps).enumerate() {
-        let item = item?;
-        let now = reading.stamp(&item);
-        if now == stamp {
-            continue;
+    let mut stamps = (0..).zip(stamps);
+    loop {
+        // Many at once: what they are now may have to be asked for.
+        let items = recorded.by_ref().take(LOOKED_AT_ONCE).collect::<Result<Vec<_>, _>>()?;
+        if items.is_empty() {
+            return Ok(changes);
         }
-        let list = if now == Stamp::NONE { &mut changes.gone } else { &mut changes.changed };
-        list.push((index as u64, item.uri));
+        let now = reading.stamps(&items);
+        for ((item, now), (index, &before)) in items.into_iter().zip(now).zip(&mut stamps) {
+            let Some(now) = now.filter(|now| *now != before) else { continue };
+            let list = if now == Stamp::NONE { &mut changes.gone } else { &mut changes.changed };
+            list.push((index, item.uri));
+        }
     }
-    Ok(changes)
 }
 
 impl Changes {

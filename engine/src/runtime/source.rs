@@ -270,7 +270,10 @@ impl Task for FetchTask {
             self.reader.me.shared.killer.listed(pos, number, item);
             let fetched = self.fetch.fetch(number, item, out);
             if self.keeps_stamps {
-                stamps[row_idx] = fetched.as_ref().map_or_else(|_| self.fetch.stamp(item), |stamp| *stamp);
+                stamps[row_idx] = match &fetched {
+                    Ok(stamp) => *stamp,
+                    Err(reject) => self.fetch.stamp_of_rejected(item, reject),
+                };
             }
             fetched.map(drop)
         })?;

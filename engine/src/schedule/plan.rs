@@ -61,7 +61,9 @@ pub struct Room {
     pub queue_bytes: usize,
     /// Pieces of work that may be under way in it.
     pub window: usize,
-    /// Bytes that may be under way in it; one piece for each thread always may.
+    /// Pieces of it that always may, however large they turn out to be.
+    pub at_once: usize,
+    /// Bytes that may be under way in it beyond these.
     pub window_bytes: usize,
 }
 
@@ -85,14 +87,16 @@ impl Plan {
             cpu_threads: said.model.map_or(inventory.cores, NonZeroUsize::get),
         };
         let (placement, notes) = place(&needs, &options, inventory)?;
+        // Reading waits more than it computes, on a network file system above all.
+        let readers = said.io.map_or((inventory.cores * 2).clamp(4, 32), NonZeroUsize::get);
+        let wanted = graph.nodes.iter().filter_map(|node| node.spec.readers).max();
         let pools = Pools {
-            // Reading waits more than it computes, on a network file system above all.
-            io: said.io.map_or((inventory.cores * 2).clamp(4, 32), NonZeroUsize::get),
+            io: wanted.filter(|_| said.io.is_none()).map_or(readers, |wanted| readers.max(wanted.get())),
             rows: said.rows.map_or(inventory.cores, NonZeroUsize::get),
             model: placement.threads_here(),
         };
         let queue_memory = graph.run.queue_memory.map_or(QUEUE_MEMORY.min(inventory.memory / 8), |size| size.bytes());
-        let rooms = rooms(&graph, pools, queue_memory);
+        let rooms = rooms(&graph, pools, readers, queue_memory);
         Ok(Plan { graph, inventory: inventory.clone(), pools, needs, placement, notes, rooms, queue_memory })
     }
 
@@ -121,16 +125,18 @@ pub(super) fn devices(graph: &Graph, node_idx: usize) -> Devices {
 
 /// Each place where rows can wait gets an equal share of the memory: the queue into each node, and the work under way
 /// in it.
-fn rooms(graph: &Graph, pools: Pools, queue_memory: u64) -> Vec<Room> {
+fn rooms(graph: &Graph, pools: Pools, readers: usize, queue_memory: u64) -> Vec<Room> {
     let n_places: usize =
         graph.nodes.iter().map(|node| 1 + node.inputs.len() + usize::from(node.merge == Merge::Union)).sum();
     let share = usize::try_from(queue_memory).unwrap_or(usize::MAX) / n_places.max(1);
     let room = |node: &crate::graph::GraphNode| {
-        let threads = if node.kind.role() == Role::Source { pools.io } else { pools.rows };
+        let is_source = node.kind.role() == Role::Source;
+        let threads = if is_source { pools.io } else { pools.rows };
         Room {
             queue_batches: node.queue.unwrap_or(QUEUE_BATCHES),
             queue_bytes: share,
             window: threads * WINDOW_PER_THREAD,
+            at_once: if is_source { readers } else { pools.rows },
             window_bytes: share,
         }
     };

@@ -56,6 +56,7 @@ pub struct Csv {
 impl NodeKind for Csv {
     const NAME: &'static str = "sink.csv";
     const EXAMPLE: &'static str = "out: {kind: sink.csv, with: {path: out/sizes.csv, columns: [uri, width, height]}}";
+    const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         chosen(cx.input(), self.columns.as_deref())?;

@@ -55,6 +55,7 @@ pub struct Jsonl {
 impl NodeKind for Jsonl {
     const NAME: &'static str = "sink.jsonl";
     const EXAMPLE: &'static str = "out: {kind: sink.jsonl, with: {path: out/labels.jsonl}}";
+    const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         chosen(cx.input(), self.columns.as_deref())?;

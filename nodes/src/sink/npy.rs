@@ -73,6 +73,7 @@ impl Npy {
 impl NodeKind for Npy {
     const NAME: &'static str = "sink.npy";
     const EXAMPLE: &'static str = "out: {kind: sink.npy, with: {path: out/embeddings.npy}}";
+    const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         self.resolve(cx.input())?;

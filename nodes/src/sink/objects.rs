@@ -34,6 +34,10 @@ pub(super) fn is_object(path: &str) -> bool {
 }
 
 impl SinkStore {
+    /// The options of a sink that say how its objects are reached and not where they are, which `endpoint` does.
+    pub(crate) const INCIDENTAL: &[&str] =
+        &["store.region", "store.anonymous", "store.max_in_flight", "store.timeout", "store.attempts"];
+
     /// Finds what makes no sense in the option `path` of a sink, and in `store`.
     pub(super) fn check(&self, path: &str) -> Result<(), SpecError> {
         if !is_object(path) {

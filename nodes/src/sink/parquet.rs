@@ -97,6 +97,7 @@ impl NodeKind for Parquet {
     const NAME: &'static str = "sink.parquet";
     const EXAMPLE: &'static str =
         "out: {kind: sink.parquet, with: {path: out/embeddings.parquet, rotate: {rows: 1000000}}}";
+    const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         if self.path == STDOUT {

@@ -109,6 +109,7 @@ impl NodeKind for SafeTensors {
     const NAME: &'static str = "sink.safetensors";
     const EXAMPLE: &'static str =
         "out: {kind: sink.safetensors, with: {path: out/features.safetensors, columns: [features]}}";
+    const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         if self.path == STDOUT {

@@ -51,9 +51,9 @@ fn remove_stale_objects(family: &Family, last: u32, store: &SinkStore) -> Result
     let prefix = location(&format!("{}{}-", family.folder, family.stem))?;
     for page in stores.list(&prefix)? {
         for (object, _) in page? {
-            if family.number_of(&object.name()).is_some_and(|number| number > last)
-                && object.key().starts_with(&*prefix.key())
-            {
+            // What lies in a folder whose name begins in the same way is none of ours.
+            let is_beside = object.key().strip_prefix(&*prefix.key()).is_some_and(|rest| !rest.contains('/'));
+            if is_beside && family.number_of(&object.name()).is_some_and(|number| number > last) {
                 stores.remove(&object)?;
             }
         }

@@ -221,6 +221,7 @@ impl NodeKind for WebDataset {
     const NAME: &'static str = "sink.webdataset";
     const EXAMPLE: &'static str =
         "out: {kind: sink.webdataset, with: {path: out/shard.tar, columns: {json: [uri, labels], npy: features}}}";
+    const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         if self.path == STDOUT {

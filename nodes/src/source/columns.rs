@@ -1,5 +1,7 @@
 //! The columns that every source gives.
 
+use std::num::NonZeroUsize;
+
 use engine::data::{ColumnType, Field, Role};
 use engine::node::{From, NodeSpec, Output};
 
@@ -14,6 +16,10 @@ pub(crate) enum Ids {
     /// Others, so that sinks write them too.
     Own,
 }
+
+/// How many files a source reads at the same time from stores and web servers: each waits for an answer, and a thread that
+/// does costs a few kilobytes.
+pub(crate) const REMOTE_READERS: NonZeroUsize = const { NonZeroUsize::new(128).expect("it is more than zero") };
 
 /// The spec of a source whose ids are its uris: `id`, `uri`, `bytes`.
 pub(crate) fn bytes_source(detail: impl Into<String>) -> NodeSpec {

@@ -11,7 +11,7 @@ use engine::node::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::columns::bytes_source;
+use super::columns::{REMOTE_READERS, bytes_source};
 use super::files_fetch::ReadFile;
 use super::files_list::{Exclude, FilesList};
 use super::listing::{Braces, Listed, Locators, Patterns, spec_error};
@@ -97,7 +97,7 @@ impl Files {
     fn list(&self, base: &Path, stores: &Stores, cancel: &Cancel, is_resumed: bool) -> Result<FilesList, SpecError> {
         let listed = self.patterns(base)?;
         let listed = listed.map(|patterns| Listed::new(patterns, stores.clone(), cancel.clone(), is_resumed));
-        let manifest = self.manifest(base)?.map(|location| Manifest::new(stores.clone(), location, base));
+        let manifest = self.manifest(base)?.map(|location| Manifest::new(stores.clone(), location, base, cancel));
         Ok(FilesList::new(listed, manifest, Exclude::parse(self.exclude.as_ref(), base)?))
     }
 }
@@ -119,7 +119,11 @@ impl NodeKind for Files {
                 .at(&[])
                 .label("write `path: \"photos/**/*.jpg\"`, or `manifest: photos.txt` with one path a line"));
         }
-        let spec = bytes_source(detail.join(", "));
+        let mut spec = bytes_source(detail.join(", "));
+        // What is in a list is not known yet.
+        if manifest.is_some() || patterns.as_ref().is_some_and(Patterns::are_remote) {
+            spec = spec.with_readers(REMOTE_READERS);
+        }
         match self.label_from {
             Some(LabelFrom::Parent) => spec.with_new("label", ColumnType::Text, Role::Result),
             None => Ok(spec),
@@ -129,7 +133,7 @@ impl NodeKind for Files {
     fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
         let bad = |error: SpecError| Fault::permanent(error.to_string());
         let (patterns, manifest) = (self.patterns(cx.base).map_err(bad)?, self.manifest(cx.base).map_err(bad)?);
-        let stores = Stores::new(self.store.clone());
+        let stores = Stores::within(self.store.clone(), &cx.cancel);
         if !cx.is_resumed {
             if let Some(patterns) = &patterns {
                 patterns.check(&cx.cancel)?;

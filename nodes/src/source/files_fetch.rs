@@ -43,6 +43,16 @@ impl Fetch for ReadFile {
     fn stamp(&self, item: &Item) -> Stamp {
         self.locators.stamp(item)
     }
+
+    /// What a store did not give after all tries is not asked for as many times again.
+    fn stamp_of_rejected(&self, item: &Item, reject: &Reject) -> Stamp {
+        let is_refused = matches!(reject.code, code::NOT_FOUND | code::PERMISSION | code::IO);
+        if is_refused && Location::is_url(&item.uri) { Stamp::NONE } else { self.stamp(item) }
+    }
+
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        self.locators.stamps(items)
+    }
 }
 
 impl ReadFile {

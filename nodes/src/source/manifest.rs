@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use engine::node::{Fault, Item};
+use engine::node::{Cancel, Fault, Item};
 
 use super::files_walk::join_uri;
 use super::listing::{has_secrets, secret_line, tidy, unreadable};
@@ -21,13 +21,14 @@ pub(super) struct Manifest {
     location: Location,
     /// The folder that relative paths start from.
     base: PathBuf,
+    cancel: Cancel,
     stream: Option<Stream>,
     n_lines: u64,
 }
 
 impl Manifest {
-    pub(super) fn new(stores: Stores, location: Location, base: &Path) -> Self {
-        Manifest { stores, location, base: base.to_owned(), stream: None, n_lines: 0 }
+    pub(super) fn new(stores: Stores, location: Location, base: &Path, cancel: &Cancel) -> Self {
+        Manifest { stores, location, base: base.to_owned(), cancel: cancel.clone(), stream: None, n_lines: 0 }
     }
 
     /// Goes back to the first line.
@@ -35,11 +36,18 @@ impl Manifest {
         (self.stream, self.n_lines) = (None, 0);
     }
 
-    /// The next item.
+    /// The next item; none at the end, and where the run is to end.
     ///
     /// # Errors
     /// What keeps the list from being read.
     pub(super) fn next_item(&mut self) -> Result<Option<Item>, Fault> {
+        match self.read_item() {
+            Err(_) if self.cancel.is_draining() => Ok(None),
+            item => item,
+        }
+    }
+
+    fn read_item(&mut self) -> Result<Option<Item>, Fault> {
         let failed = |reject: engine::data::Reject| Fault::transient(reject.message).help("it is the `manifest`");
         let stream = match &mut self.stream {
             Some(stream) => stream,

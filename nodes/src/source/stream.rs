@@ -5,12 +5,14 @@ use std::io::{self, BufRead, BufReader, Cursor, Read};
 
 use engine::data::{Reject, code};
 use engine::node::Stamp;
-use flate2::read::MultiGzDecoder;
 
+use super::gzip::Gzip;
 use crate::store::{Location, StoreError, Stores};
 
 /// Bytes that are read at once.
 const BUFFER_BYTES: usize = 256 << 10;
+/// What may follow behind the last thing of interest in a packed file and is looked at for the packing's own sake.
+const MAX_REST_BYTES: u64 = 64 << 20;
 
 /// A file that is read from front to back.
 pub(super) struct Stream {
@@ -47,12 +49,7 @@ impl Stream {
                 Input::File(BufReader::with_capacity(BUFFER_BYTES, file), size)
             }
             _ => {
-                let whole = Cursor::new(start).chain(reader);
-                let unpacked: Box<dyn Read + Send> = match packing {
-                    Packing::None => Box::new(whole),
-                    Packing::Gzip => Box::new(MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, whole))),
-                    Packing::Zstd => Box::new(zstd::Decoder::new(whole).map_err(failed)?),
-                };
+                let unpacked = packing.unpack(Cursor::new(start).chain(reader)).map_err(failed)?;
                 Input::Other(BufReader::with_capacity(BUFFER_BYTES, unpacked))
             }
         };
@@ -106,6 +103,18 @@ impl Stream {
         Ok(n_bytes)
     }
 
+    /// Reads on to the end of a packed file of which all that matters has been read, so that its checksum is looked at too: up
+    /// to 64 MiB.
+    ///
+    /// # Errors
+    /// What is wrong with the packing, or keeps the file from being read.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        if self.is_packed {
+            io::copy(&mut self.by_ref().take(MAX_REST_BYTES), &mut io::sink())?;
+        }
+        Ok(())
+    }
+
     /// Why reading failed: what the store or the disk says, or else what is wrong with the packing.
     pub(super) fn reject(&self, error: &io::Error) -> Reject {
         let reject = Reject::from(StoreError::of_io(&self.location, error));
@@ -154,6 +163,16 @@ impl BufRead for Stream {
     }
 }
 
+/// What `reader` gives, unpacked if it is packed by gzip or zstd.
+///
+/// # Errors
+/// If not even its beginning can be read.
+pub(super) fn unpacked(mut reader: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    let mut start = Vec::with_capacity(4);
+    reader.by_ref().take(4).read_to_end(&mut start)?;
+    Packing::of(&start).unpack(Cursor::new(start).chain(reader))
+}
+
 /// How a file is packed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
@@ -170,5 +189,13 @@ impl Packing {
             [0x28, 0xb5, 0x2f, 0xfd] | [0x50..=0x5f, 0x2a, 0x4d, 0x18] => Packing::Zstd,
             _ => Packing::None,
         }
+    }
+
+    fn unpack(self, whole: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+        Ok(match self {
+            Packing::None => Box::new(whole),
+            Packing::Gzip => Box::new(Gzip::new(BufReader::with_capacity(BUFFER_BYTES, whole))),
+            Packing::Zstd => Box::new(zstd::Decoder::new(whole)?),
+        })
     }
 }

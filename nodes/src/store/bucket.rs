@@ -83,6 +83,14 @@ impl Bucket {
         }
     }
 
+    /// Who asks, in words; nothing for web servers.
+    pub(super) fn credentials(&self) -> Option<&str> {
+        match &self.backend {
+            Backend::Cloud(cloud) => Some(&cloud.credentials),
+            Backend::Web(_) => None,
+        }
+    }
+
     /// What can say which uploads are under way, where that is of use.
     pub(super) fn uploads(&self) -> Option<&S3Uploads> {
         match &self.backend {

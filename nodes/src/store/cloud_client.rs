@@ -34,6 +34,8 @@ pub(super) struct CloudClient {
     pub(super) client: Arc<dyn Client>,
     /// What S3 says of uploads under way; the others end those of themselves that are not gone on with.
     pub(super) uploads: Option<S3Uploads>,
+    /// Where the credentials come from, in words.
+    pub(super) credentials: String,
 }
 
 /// The client for one bucket.
@@ -68,9 +70,21 @@ fn s3(container: &Container, options: &StoreOptions, environment: &Environment) 
         AmazonS3ConfigKey::ContainerCredentialsFullUri,
     ];
     let has_credentials = others.into_iter().any(|key| has(&builder, key));
+    let mut credentials = asked_with(
+        options,
+        environment,
+        &[
+            "AWS_ACCESS_KEY_ID",
+            "AWS_WEB_IDENTITY_TOKEN_FILE",
+            "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        ],
+    );
     let profile = if options.anonymous { Profile::default() } else { Profile::read(environment)? };
     if let (false, Some(key_id), Some(secret)) = (has_credentials, profile.access_key_id, profile.secret_access_key) {
         builder = builder.with_access_key_id(key_id).with_secret_access_key(secret);
+        let name = environment.get("AWS_PROFILE").unwrap_or("default");
+        credentials = format!("asked with the profile `{name}` in `~/.aws`");
         if let Some(token) = profile.session_token {
             builder = builder.with_token(token);
         }
@@ -107,7 +121,7 @@ fn s3(container: &Container, options: &StoreOptions, environment: &Environment) 
     let client = Arc::new(builder.build().map_err(|error| bad(container, &error))?);
     let http = web::client(options).map_err(|error| bad(container, &error))?;
     let uploads = S3Uploads { client: client.clone(), http, url, region, signing };
-    Ok(CloudClient { client, uploads: Some(uploads) })
+    Ok(CloudClient { client, uploads: Some(uploads), credentials })
 }
 
 fn google(container: &Container, options: &StoreOptions, environment: &Environment) -> Result<CloudClient, StoreError> {
@@ -127,7 +141,11 @@ fn google(container: &Container, options: &StoreOptions, environment: &Environme
         builder = builder.with_skip_signature(true);
     }
     let builder = builder.with_bucket_name(&*container.name).with_retry(no_retries()).with_http_connector(Connector);
-    Ok(CloudClient { client: Arc::new(builder.build().map_err(|error| bad(container, &error))?), uploads: None })
+    let variables =
+        ["GOOGLE_SERVICE_ACCOUNT", "SERVICE_ACCOUNT", "GOOGLE_SERVICE_ACCOUNT_KEY", "GOOGLE_APPLICATION_CREDENTIALS"];
+    let credentials = asked_with(options, environment, &variables);
+    let client = Arc::new(builder.build().map_err(|error| bad(container, &error))?);
+    Ok(CloudClient { client, uploads: None, credentials })
 }
 
 fn azure(container: &Container, options: &StoreOptions, environment: &Environment) -> Result<CloudClient, StoreError> {
@@ -151,7 +169,22 @@ fn azure(container: &Container, options: &StoreOptions, environment: &Environmen
         builder = builder.with_skip_signature(true);
     }
     let builder = builder.with_container_name(&*container.name).with_retry(no_retries()).with_http_connector(Connector);
-    Ok(CloudClient { client: Arc::new(builder.build().map_err(|error| bad(container, &error))?), uploads: None })
+    let variables =
+        ["AZURE_STORAGE_ACCOUNT_KEY", "AZURE_STORAGE_SAS_TOKEN", "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE"];
+    let credentials = asked_with(options, environment, &variables);
+    let client = Arc::new(builder.build().map_err(|error| bad(container, &error))?);
+    Ok(CloudClient { client, uploads: None, credentials })
+}
+
+/// Says in words with which credentials a store is asked: those of the first of `variables` that is set.
+fn asked_with(options: &StoreOptions, environment: &Environment, variables: &[&str]) -> String {
+    if options.anonymous {
+        return "asked without credentials".to_owned();
+    }
+    match variables.iter().find(|name| environment.get(name).is_some()) {
+        Some(name) => format!("asked with the credentials in `{name}`"),
+        None => "asked with the credentials of this machine".to_owned(),
+    }
 }
 
 fn client_options(options: &StoreOptions) -> ClientOptions {

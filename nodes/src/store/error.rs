@@ -32,6 +32,8 @@ pub enum ErrorKind {
     Timeout,
     /// There was no connection, or it broke, in all tries.
     Network,
+    /// The run is being stopped, and did not wait any longer.
+    Stopped,
     /// The local disk failed.
     Io,
     /// The store answered with something else.
@@ -48,6 +50,7 @@ impl ErrorKind {
                 | ErrorKind::Unavailable
                 | ErrorKind::Timeout
                 | ErrorKind::Network
+                | ErrorKind::Stopped
                 | ErrorKind::Io
         )
     }

@@ -24,11 +24,21 @@ pub(super) struct Failure {
     /// Fewer tries than its kind has.
     pub(super) max_tries: Option<u32>,
     n_tries: u32,
+    /// Whose permission it was that did not suffice.
+    credentials: Option<String>,
 }
 
 impl Failure {
     pub(super) fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
-        Failure { kind, what: what.into(), help: None, retry_after: None, max_tries: None, n_tries: 1 }
+        Failure {
+            kind,
+            what: what.into(),
+            help: None,
+            retry_after: None,
+            max_tries: None,
+            n_tries: 1,
+            credentials: None,
+        }
     }
 
     fn help(mut self, help: impl Into<String>) -> Self {
@@ -38,6 +48,14 @@ impl Failure {
 
     pub(super) fn tried(self, n_tries: u32) -> Self {
         Failure { n_tries, ..self }
+    }
+
+    /// Says whose permission did not suffice.
+    pub(super) fn asked_with(self, credentials: Option<&str>) -> Self {
+        match self.kind {
+            ErrorKind::PermissionDenied => Failure { credentials: credentials.map(str::to_owned), ..self },
+            _ => self,
+        }
     }
 
     pub(super) fn timeout(limit: Duration) -> Self {
@@ -103,6 +121,8 @@ impl Failure {
         };
         let mut what = match code {
             "NoSuchBucket" => "the bucket does not exist".to_owned(),
+            // Nothing else is asked for under a condition.
+            _ if status == 412 => "it was replaced meanwhile".to_owned(),
             _ => format!("the store answered {status}{}", named(status)),
         };
         for part in [said.code, said.message].into_iter().flatten() {
@@ -151,9 +171,11 @@ impl Failure {
             ErrorKind::PermissionDenied => format!("no permission to {what} `{location}`: {}", self.what),
             _ => format!("cannot {what} `{location}`: {}", self.what),
         };
-        let message = match self.n_tries {
-            0 | 1 => message,
-            n_tries => format!("{message} (tried {n_tries} times)"),
+        let tried = (self.n_tries > 1).then(|| format!("tried {} times", self.n_tries));
+        let details: Vec<_> = self.credentials.into_iter().chain(tried).collect();
+        let message = match details.is_empty() {
+            true => message,
+            false => format!("{message} ({})", details.join(", ")),
         };
         let error = StoreError::new(self.kind, message);
         match self.help {
@@ -229,7 +251,7 @@ mod tests {
         check(403, &xml("AccessDenied"), ErrorKind::PermissionDenied, "403 (forbidden): AccessDenied: Some words.");
         check(400, &xml("ExpiredToken"), ErrorKind::PermissionDenied, "ExpiredToken");
         check(400, &xml("RequestTimeout"), ErrorKind::Timeout, "RequestTimeout");
-        check(412, "", ErrorKind::Changed, "412");
+        check(412, &xml("PreconditionFailed"), ErrorKind::Changed, "it was replaced meanwhile");
         check(429, "", ErrorKind::Throttled, "429");
         check(503, &xml("SlowDown"), ErrorKind::Throttled, "SlowDown");
         check(503, "<html>", ErrorKind::Unavailable, "503");

@@ -140,6 +140,22 @@ impl Location {
         !matches!(self.0, Place::Web(_))
     }
 
+    /// Whether both are objects of one bucket, and this one comes first in its listing.
+    pub fn is_before_in_bucket(&self, next: &Location) -> bool {
+        match (&self.0, &next.0) {
+            (Place::Object(one, key), Place::Object(other, next)) => one == other && key.as_bytes() < next.as_bytes(),
+            _ => false,
+        }
+    }
+
+    /// Of two objects of a bucket, what the listing is called that both are in and no others that it can do without.
+    pub fn common_prefix(&self, other: &Location) -> Location {
+        let (Place::Object(container, key), Place::Object(_, other)) = (&self.0, &other.0) else { return self.clone() };
+        let same = key.chars().zip(other.chars()).take_while(|(one, other)| one == other);
+        let len = same.map(|(letter, _)| letter.len_utf8()).sum();
+        Location(Place::Object(container.clone(), key[..len].to_owned()))
+    }
+
     /// What comes after the bucket or the host: an object's key, the path of a URL or of a file.
     pub fn key(&self) -> Cow<'_, str> {
         match &self.0 {
@@ -223,11 +239,16 @@ fn file(text: &str) -> Result<Location, StoreError> {
     path.map(Location::local).ok_or_else(bad)
 }
 
-/// Refuses keys that the client for stores has no form for.
-fn check_key(container: &Container, key: &str) -> Result<(), StoreError> {
+/// Whether the client for stores has a form for a key.
+pub(super) fn can_be_named(key: &str) -> bool {
     let parts = key.strip_suffix('/').unwrap_or(key);
     let is_bad = |part: &str| matches!(part, "" | "." | "..") || part.bytes().any(|byte| byte.is_ascii_control());
-    if parts.is_empty() && key.is_empty() || !parts.split('/').any(is_bad) {
+    parts.is_empty() && key.is_empty() || !parts.split('/').any(is_bad)
+}
+
+/// Refuses keys that cannot be named.
+fn check_key(container: &Container, key: &str) -> Result<(), StoreError> {
+    if can_be_named(key) {
         return Ok(());
     }
     let shown = key.escape_default();

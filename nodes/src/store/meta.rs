@@ -25,7 +25,8 @@ impl Meta {
     /// What changes when the content does: of the size and the version, or of when it was written where there is none.
     pub fn stamp(&self) -> Stamp {
         let text = match (&self.etag, self.modified) {
-            (Some(etag), _) => format!("{} {etag}", self.size),
+            // In a listing it may stand without its quotes.
+            (Some(etag), _) => format!("{} {}", self.size, etag.trim_start_matches("W/").trim_matches('"')),
             (None, Some((seconds, nanos))) => format!("{} {seconds} {nanos}", self.size),
             (None, None) => self.size.to_string(),
         };

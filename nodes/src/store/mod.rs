@@ -37,6 +37,7 @@ mod tries;
 mod upload;
 mod watched;
 mod web;
+mod wish;
 
 pub use environment::Environment;
 pub use error::{ErrorKind, StoreError};

@@ -14,12 +14,14 @@ use super::location::{Container, Location};
 use super::meta::Meta;
 use super::stores::Stores;
 use super::tries::Tries;
-use super::watched::seeing;
+use super::watched::{Unnamed, seeing, unnamed};
+use super::wish::Wish;
 
 /// Files of a page of a local listing; the clouds' pages have as many.
 const PAGE_LEN: usize = 1000;
 
-/// Objects in the order of their keys. Never empty.
+/// Objects in the order of their keys. Never empty. Keys that cannot be named are among them: reading such an object is an
+/// error of kind `Unsupported`.
 pub type Page = Vec<(Location, Meta)>;
 
 /// The pages of a listing. Each is asked for when it is wanted and not before. After an error there are no more.
@@ -69,13 +71,19 @@ impl Pages {
                 }
                 Listing::Cloud { stores, bucket, client, container, next } => {
                     let request = list(bucket.clone(), client.clone(), self.prefix.key().into_owned(), next);
-                    let result = stores.block_on(request)?.map_err(|failure| failure.at("list", &self.prefix))?;
+                    let result = stores.block_on_until(Wish::Drain, request)?;
+                    let (result, unnamed) = result.map_err(|failure| failure.at("list", &self.prefix))?;
                     let objects = result.result.objects.into_iter().map(|object| {
                         let size = object.size;
                         let meta = head_of(&object).with_size(size);
                         (Location::object(container.clone(), object.location.into()), meta)
                     });
-                    let page: Page = objects.collect();
+                    let mut page: Page = objects.collect();
+                    page.extend(unnamed.into_iter().map(|Unnamed { key, size }| {
+                        let meta = Meta { size, etag: None, modified: None };
+                        (Location::object(container.clone(), key), meta)
+                    }));
+                    page.sort_by(|(one, _), (other, _)| one.key().as_bytes().cmp(other.key().as_bytes()));
                     match result.page_token {
                         Some(token) => *next = Next::Token(token),
                         None => self.listing = Listing::Ended,
@@ -95,7 +103,7 @@ async fn list(
     client: Arc<dyn Client>,
     prefix: String,
     next: &Next,
-) -> Result<PaginatedListResult, Failure> {
+) -> Result<(PaginatedListResult, Vec<Unnamed>), Failure> {
     let prefix = Some(prefix).filter(|prefix| !prefix.is_empty());
     let mut tries = Tries::new(&bucket);
     loop {
@@ -107,7 +115,7 @@ async fn list(
         let options = PaginatedListOptions { offset, page_token, ..PaginatedListOptions::default() };
         let request = async {
             let page = client.list_paginated(prefix.as_deref(), options).await;
-            page.map_err(|error| Failure::of_store(&error))
+            page.map(|page| (page, unnamed())).map_err(|error| Failure::of_store(&error))
         };
         let result = seeing(bucket.timely(0, request)).await;
         if let Some(ended) = tries.end(permit, result).await {

@@ -52,8 +52,7 @@ struct Parts {
 }
 
 struct Stream {
-    /// Keeps the threads alive that the pieces come from.
-    _stores: Stores,
+    stores: Stores,
     pieces: mpsc::Receiver<Result<Bytes, Failure>>,
     task: JoinHandle<()>,
 }
@@ -81,7 +80,7 @@ impl Reader {
         let meta = head.size.map(|size| head.clone().with_size(size));
         let (sender, pieces) = mpsc::channel(PIECES_AHEAD);
         let task = stores.spawn(stream(bucket, location.clone(), head, from, sender))?;
-        let source = Source::Stream(Stream { _stores: stores, pieces, task });
+        let source = Source::Stream(Stream { stores, pieces, task });
         Ok(Reader { location, meta, bytes: Bytes::new(), source })
     }
 
@@ -94,7 +93,7 @@ impl Reader {
     fn next_bytes(&mut self) -> Result<Bytes, StoreError> {
         match &mut self.source {
             Source::Parts(parts) => parts.next_bytes(&self.location),
-            Source::Stream(stream) => match stream.pieces.blocking_recv() {
+            Source::Stream(stream) => match stream.stores.block_on(stream.pieces.recv())? {
                 Some(piece) => piece.map_err(|failure| failure.at("read", &self.location)),
                 None => Ok(Bytes::new()),
             },

@@ -8,7 +8,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use engine::node::Cancel;
+use futures_util::future::{Either, select};
 use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::bucket::Bucket;
@@ -20,7 +23,7 @@ use super::leftover;
 use super::limiter::Standing;
 use super::local::{self, Walk};
 use super::location::{Location, Place};
-use super::meta::Meta;
+use super::meta::{Head, Meta};
 use super::options::StoreOptions;
 use super::pages::Pages;
 use super::reader::Reader;
@@ -28,6 +31,7 @@ use super::tries::Tries;
 use super::upload;
 use super::watched::seeing;
 use super::web::Ranges;
+use super::wish::{Wish, tell, wished};
 
 /// No more threads than this carry connections: they wait for sockets and decrypt.
 const MAX_THREADS: usize = 4;
@@ -42,8 +46,16 @@ pub struct Stores(Arc<Shared>);
 struct Shared {
     options: StoreOptions,
     environment: Environment,
+    /// That of the run, if there is one.
+    cancel: Option<Cancel>,
     buckets: Mutex<HashMap<String, Arc<Bucket>>>,
-    runtime: Mutex<Option<Runtime>>,
+    threads: Mutex<Option<Threads>>,
+}
+
+/// What connections live on.
+struct Threads {
+    runtime: Runtime,
+    wish: watch::Receiver<Wish>,
 }
 
 impl Stores {
@@ -54,8 +66,18 @@ impl Stores {
 
     /// Stores that are reached by `options` and by these variables alone.
     pub fn with_environment(options: StoreOptions, environment: Environment) -> Self {
-        let (buckets, runtime) = (Mutex::default(), Mutex::default());
-        Stores(Arc::new(Shared { options, environment, buckets, runtime }))
+        Stores::made(options, environment, None)
+    }
+
+    /// As [`Stores::new`], for a run: when it is aborted, whoever waits here gets an error of kind `Stopped`, and who lists
+    /// when it is drained, whatever the store has asked for.
+    pub fn within(options: StoreOptions, cancel: &Cancel) -> Self {
+        Stores::made(options, Environment::of_process(), Some(cancel.clone()))
+    }
+
+    fn made(options: StoreOptions, environment: Environment, cancel: Option<Cancel>) -> Self {
+        let (buckets, threads) = (Mutex::default(), Mutex::default());
+        Stores(Arc::new(Shared { options, environment, cancel, buckets, threads }))
     }
 
     /// What is known of an object.
@@ -98,6 +120,18 @@ impl Stores {
     /// # Errors
     /// If it has not; otherwise as [`Stores::read`]. The caller has to bound the range.
     pub fn read_range(&self, location: &Location, range: Range<u64>) -> Result<Bytes, StoreError> {
+        self.range_of(location, range, None)
+    }
+
+    /// As [`Stores::read_range`], of the version of the object that `meta` is about.
+    ///
+    /// # Errors
+    /// Of kind `Changed` if there is another one now; otherwise as [`Stores::read_range`].
+    pub fn read_range_of(&self, location: &Location, range: Range<u64>, meta: &Meta) -> Result<Bytes, StoreError> {
+        self.range_of(location, range, Some(meta.clone().into()))
+    }
+
+    fn range_of(&self, location: &Location, range: Range<u64>, known: Option<Head>) -> Result<Bytes, StoreError> {
         if range.is_empty() {
             return Ok(Bytes::new());
         }
@@ -106,7 +140,7 @@ impl Stores {
         }
         let bucket = self.object_bucket(location)?;
         let n_bytes = range.end - range.start;
-        let wanted = Wanted { range: Some(range.clone()), known: None, max_bytes: n_bytes };
+        let wanted = Wanted { range: Some(range.clone()), known, max_bytes: n_bytes };
         let read = self.block_on(fetch(bucket, location.clone(), wanted))?;
         let (bytes, _) = read.map_err(|failure| failure.at("read", location))?;
         match bytes.len() as u64 == n_bytes {
@@ -251,7 +285,7 @@ impl Stores {
         Ok(bucket)
     }
 
-    fn head(&self, location: &Location) -> Result<(super::meta::Head, Ranges), StoreError> {
+    fn head(&self, location: &Location) -> Result<(Head, Ranges), StoreError> {
         let bucket = self.object_bucket(location)?;
         let request = async {
             let mut tries = Tries::new(&bucket);
@@ -267,8 +301,23 @@ impl Stores {
     }
 
     /// Waits for `request` on this thread; its connections live on the threads here.
+    ///
+    /// # Errors
+    /// Of kind `Stopped` if the run is aborted meanwhile.
     pub(super) fn block_on<T>(&self, request: impl Future<Output = T>) -> Result<T, StoreError> {
-        Ok(self.handle()?.block_on(request))
+        self.block_on_until(Wish::Abort, request)
+    }
+
+    /// The same until the run is wished to end so far.
+    pub(super) fn block_on_until<T>(&self, end: Wish, request: impl Future<Output = T>) -> Result<T, StoreError> {
+        let (handle, wish) = self.handle()?;
+        handle.block_on(async {
+            let (request, end) = (std::pin::pin!(request), std::pin::pin!(wished(end, wish)));
+            match select(request, end).await {
+                Either::Left((done, _)) => Ok(done),
+                Either::Right(_) => Err(StoreError::new(ErrorKind::Stopped, "the run is being stopped")),
+            }
+        })
     }
 
     /// Goes on with `request` while this thread does something else.
@@ -276,20 +325,25 @@ impl Stores {
         &self,
         request: impl Future<Output = T> + Send + 'static,
     ) -> Result<JoinHandle<T>, StoreError> {
-        Ok(self.handle()?.spawn(request))
+        Ok(self.handle()?.0.spawn(request))
     }
 
-    fn handle(&self) -> Result<Handle, StoreError> {
-        let mut runtime = locked(&self.0.runtime);
-        if let Some(runtime) = &*runtime {
-            return Ok(runtime.handle().clone());
+    fn handle(&self) -> Result<(Handle, watch::Receiver<Wish>), StoreError> {
+        let mut threads = locked(&self.0.threads);
+        if let Some(threads) = &*threads {
+            return Ok((threads.runtime.handle().clone(), threads.wish.clone()));
         }
         let n_threads = std::thread::available_parallelism().map_or(1, |n_threads| n_threads.get().min(MAX_THREADS));
         let started = Builder::new_multi_thread().worker_threads(n_threads).thread_name("store").enable_all().build();
-        let started = started.map_err(|error| {
+        let runtime = started.map_err(|error| {
             StoreError::new(ErrorKind::Io, format!("cannot start threads for stores: {}", engine::node::reason(&error)))
         })?;
-        Ok(runtime.insert(started).handle().clone())
+        let (sender, wish) = watch::channel(Wish::GoOn);
+        if let Some(cancel) = self.0.cancel.clone() {
+            runtime.spawn(tell(cancel, sender));
+        }
+        let threads = threads.insert(Threads { runtime, wish });
+        Ok((threads.runtime.handle().clone(), threads.wish.clone()))
     }
 }
 
@@ -306,9 +360,9 @@ impl fmt::Debug for Stores {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(runtime) = locked(&self.runtime).take() {
+        if let Some(threads) = locked(&self.threads).take() {
             // Whoever looks up a name at this moment cannot be interrupted, and need not be waited for.
-            runtime.shutdown_background();
+            threads.runtime.shutdown_background();
         }
     }
 }

@@ -47,7 +47,7 @@ impl Tries {
                 permit.succeeded();
                 return Some(Ok(done));
             }
-            Err(failure) => failure,
+            Err(failure) => failure.asked_with(self.bucket.credentials()),
         };
         self.n_failed += 1;
         let most = match failure.kind {

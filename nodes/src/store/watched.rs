@@ -11,7 +11,8 @@ use object_store::client::{
     HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
 };
 
-use super::answer::{bounded_error, is_listing, without_folders};
+pub(super) use super::answer::Unnamed;
+use super::answer::{bounded_error, is_listing, readable_page};
 use super::retry_after::retry_after;
 
 tokio::task_local! {
@@ -26,6 +27,8 @@ pub(super) struct Seen {
     pub(super) region: Option<String>,
     /// It was not the store that was asked, but the machine's own source of credentials.
     pub(super) is_credentials: bool,
+    /// What was in a page of a listing and cannot be named.
+    pub(super) unnamed: Vec<Unnamed>,
 }
 
 /// Runs `request` so that [`seen`] tells what its answers said.
@@ -36,6 +39,11 @@ pub(super) async fn seeing<T>(request: impl Future<Output = T>) -> T {
 /// What the last answer to the request under way said.
 pub(super) fn seen() -> Seen {
     SEEN.try_with(|seen| seen.borrow().clone()).unwrap_or_default()
+}
+
+/// What could not be named in the page that came last.
+pub(super) fn unnamed() -> Vec<Unnamed> {
+    SEEN.try_with(|seen| std::mem::take(&mut seen.borrow_mut().unnamed)).unwrap_or_default()
 }
 
 fn note(seen: Seen) {
@@ -74,9 +82,15 @@ impl Watched {
             retry_after: header("retry-after").and_then(|text| retry_after(text, SystemTime::now())),
             region: header("x-amz-bucket-region").map(str::to_owned),
             is_credentials,
+            unnamed: Vec::new(),
         });
         match (response.status().is_success(), is_listing) {
-            (true, true) => without_folders(response).await,
+            (true, true) => {
+                let (response, unnamed) = readable_page(response).await?;
+                // Outside of `seeing` nobody asks.
+                let _ = SEEN.try_with(|seen| seen.borrow_mut().unnamed = unnamed);
+                Ok(response)
+            }
             (true, false) => Ok(response),
             (false, _) => bounded_error(response).await,
         }

@@ -29,7 +29,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) fn client(options: &StoreOptions) -> Result<Client, reqwest::Error> {
     let redirects = redirect::Policy::custom(|attempt| {
         let was_secure = attempt.previous().last().is_some_and(|url| url.scheme() == "https");
-        if attempt.previous().len() > MAX_REDIRECTS || was_secure && attempt.url().scheme() != "https" {
+        // A library's log has addresses with whatever user info a server puts into them.
+        let has_user = !attempt.url().username().is_empty() || attempt.url().password().is_some();
+        if attempt.previous().len() > MAX_REDIRECTS || was_secure && attempt.url().scheme() != "https" || has_user {
             attempt.stop()
         } else {
             attempt.follow()
@@ -109,7 +111,10 @@ async fn send(
 
 fn failure_of(status: u16, headers: &HeaderMap) -> Failure {
     if (300..400).contains(&status) {
-        return Failure::new(ErrorKind::Other, "it redirects too often, or from `https` to `http`");
+        return Failure::new(
+            ErrorKind::Other,
+            "it redirects too often, from `https` to `http`, or to a URL with a user",
+        );
     }
     let retry_after = header(headers, &RETRY_AFTER).and_then(|text| retry_after(text, SystemTime::now()));
     Failure::of_status(status, Said::default(), Seen { retry_after, ..Seen::default() })

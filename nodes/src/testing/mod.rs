@@ -20,12 +20,14 @@ mod spin;
 mod standin;
 mod tensor;
 mod wait;
+mod weights;
 
 use engine::node::Registry;
 
 pub use archives::{parquet_of, tar_of};
 pub use boxes::{box_uris, rows_in_box};
 pub use rows::{chosen, hash};
+pub use weights::{ReadTensor, read_weights};
 
 /// The shipped kinds and those for tests, and a device that stands in for GPUs.
 pub fn testing_registry() -> Registry {

@@ -28,6 +28,8 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
         raster.fill(0);
         decoder.read_image(raster).map_err(refusal)?;
     }
+    // A chunk may say that it is longer than the file, and memory would be taken for it.
+    decoder.set_memory_limit(bytes.len());
     // What the metadata say is a hint: reading them may fail without harm.
     let exif = decoder.exif_metadata().ok().flatten();
     let xmp = decoder.xmp_metadata().ok().flatten();

@@ -58,7 +58,11 @@ impl Listed {
                     Next::Object(..) => {}
                     _ if is_held => return Ok(None),
                     _ => {
-                        if let Next::End = walk.turn()? {
+                        let turned = walk.turn();
+                        if turned.is_err() && self.cancel.is_draining() {
+                            return Ok(None);
+                        }
+                        if let Next::End = turned? {
                             if !walk.has_matched && !self.is_resumed {
                                 let message = format!("`{}` matches no object", glob.text);
                                 return Err(Fault::permanent(message)

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use engine::data::{Reject, code};
 use engine::node::{Item, Stamp};
 
+use super::stamps::Now;
 use crate::store::{Location, StoreError, Stores};
 
 /// Finds what locators stand for.
@@ -78,6 +79,16 @@ impl Locators {
     pub(in crate::source) fn stamp(&self, item: &Item) -> Stamp {
         let meta = self.location(item).ok().and_then(|location| self.stores.stat(&location).ok());
         meta.map_or(Stamp::NONE, |meta| meta.stamp())
+    }
+
+    /// What items are now, in the order in which they were listed; `None` where a store does not say. Of a bucket the pages
+    /// of its listing are read, which say it of a thousand at once.
+    pub(in crate::source) fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        let places: Vec<_> = items.iter().map(|item| self.location(item).ok()).collect();
+        let mut now = Now::new(&self.stores, &places);
+        now.list();
+        now.ask();
+        now.stamps
     }
 
     fn secret(&self, text: &str) -> Option<Result<Location, Reject>> {

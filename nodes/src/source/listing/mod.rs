@@ -10,6 +10,7 @@ mod listed;
 mod locators;
 mod pattern;
 mod patterns;
+mod stamps;
 
 pub(super) use listed::Listed;
 pub(super) use locators::{Locators, has_secrets, secret_line, unreadable};

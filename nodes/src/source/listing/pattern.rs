@@ -72,7 +72,16 @@ impl BucketGlob {
 /// Whether `glob` matches the key of an object. What ends with a slash is a folder's mark.
 pub(in crate::source) fn bucket_key(glob: &Glob, location: &Location) -> bool {
     let key = location.key();
-    !key.ends_with('/') && glob.accepts(glob.places_of(Path::new(&glob.prefix), Path::new(key.trim_start_matches('/'))))
+    if key.ends_with('/') {
+        return false;
+    }
+    // What cannot be named is matched by its other parts, so that it is told and not passed over.
+    let is_odd = |part: &str| matches!(part, "" | "." | "..");
+    let path = match key.split('/').any(is_odd) {
+        true => key.split('/').filter(|part| !is_odd(part)).collect::<Vec<_>>().join("/").into(),
+        false => key,
+    };
+    glob.accepts(glob.places_of(Path::new(&glob.prefix), Path::new(&*path)))
 }
 
 impl Pattern {
@@ -103,6 +112,12 @@ impl Pattern {
                 .label("name the files: a list in braces such as `{000..099}`"));
         }
         if let Some(path) = text.strip_prefix("file://") {
+            if !path.starts_with('/') {
+                // What stands there is a host, or somebody's name and password.
+                let location = Location::parse(text, base).map_err(spec_error)?;
+                let uri = location.to_string();
+                return Ok(Pattern::Named(vec![Named { locator: (&uri).into(), uri }]));
+            }
             return Pattern::parse(path, base, braces, secrets);
         }
         if is_wild {

@@ -106,6 +106,15 @@ impl Patterns {
         self.patterns.iter().any(|pattern| matches!(pattern, Pattern::Bucket(_)))
     }
 
+    /// Whether something is read from a store or a web server.
+    pub(in crate::source) fn are_remote(&self) -> bool {
+        self.patterns.iter().any(|pattern| match pattern {
+            Pattern::Local(_) => false,
+            Pattern::Bucket(_) => true,
+            Pattern::Named(named) => named.iter().any(|named| Location::is_url(&named.uri)),
+        })
+    }
+
     /// Whether one of them is a local path that matches `path`.
     pub(in crate::source) fn reads(&self, path: &Path) -> bool {
         let path = normalised(path);

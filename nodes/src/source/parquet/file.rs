@@ -14,7 +14,7 @@ use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
-use crate::store::{Location, Stores};
+use crate::store::{Location, Meta, Stores};
 
 /// A larger footer is none: a million row groups of ten columns have a tenth of this.
 const MAX_FOOTER_BYTES: u64 = 256 << 20;
@@ -32,7 +32,10 @@ struct Shared {
     location: Location,
     local: Option<File>,
     size: u64,
-    stamp: Stamp,
+    /// What it was when it was opened: of an object no other version is read.
+    meta: Meta,
+    /// Why it could not be read: the reader of the format passes on no more than a text.
+    failed: Mutex<Option<Reject>>,
     /// Of an object, what was read last, each with where it starts.
     blocks: Mutex<VecDeque<(u64, Bytes)>>,
 }
@@ -48,14 +51,19 @@ impl ParquetFile {
         let local = local.map_err(|error| {
             Reject::new(code::IO, format!("cannot read `{location}`: {}", engine::node::reason(&error)))
         })?;
-        let (stores, blocks) = (stores.clone(), Mutex::default());
-        let shared = Shared { stores, location, local, size: meta.size, stamp: meta.stamp(), blocks };
+        let (stores, failed, blocks) = (stores.clone(), Mutex::default(), Mutex::default());
+        let shared = Shared { stores, location, local, size: meta.size, meta, failed, blocks };
         Ok(ParquetFile(Arc::new(shared)))
     }
 
     /// What the file was when it was opened.
     pub(super) fn stamp(&self) -> Stamp {
-        self.0.stamp
+        self.0.meta.stamp()
+    }
+
+    /// Why the file could not be read, if it was that and not what is in it.
+    pub(super) fn failed(&self) -> Option<Reject> {
+        self.0.failed.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What its footer says, where that can be true.
@@ -91,10 +99,15 @@ impl ParquetFile {
         let loaded = catch_unwind(AssertUnwindSafe(|| ArrowReaderMetadata::load(self, ArrowReaderOptions::new())));
         let metadata = match loaded {
             Ok(Ok(metadata)) => metadata,
-            Ok(Err(error)) => return Err(reject(code::CORRUPT, &format!("cannot be read: {error}"))),
+            Ok(Err(error)) => {
+                let corrupt = || reject(code::CORRUPT, &format!("cannot be read: {error}"));
+                return Err(self.failed().unwrap_or_else(corrupt));
+            }
             Err(_) => return Err(reject(code::CORRUPT, "cannot be read: its footer makes no sense")),
         };
+        let mut n_rows = Some(0_i64);
         for group in metadata.metadata().row_groups() {
+            n_rows = n_rows.filter(|_| group.num_rows() >= 0).and_then(|sum| sum.checked_add(group.num_rows()));
             let is_inside = |start: i64, n_bytes: i64| {
                 start >= 0 && n_bytes >= 0 && start.checked_add(n_bytes).is_some_and(|end| end as u64 <= *size)
             };
@@ -102,8 +115,11 @@ impl ParquetFile {
                 let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
                 is_inside(start, column.compressed_size()) && is_inside(column.data_page_offset(), 0)
             });
-            if !is_right || group.num_rows() < 0 {
+            if !is_right {
                 return Err(reject(code::CORRUPT, "says that its columns lie where the file has no bytes"));
+            }
+            if n_rows.is_none() {
+                return Err(reject(code::CORRUPT, "says that it has fewer rows than none, or more than there can be"));
             }
         }
         Ok(metadata)
@@ -112,6 +128,16 @@ impl ParquetFile {
 
 impl Shared {
     fn bytes(&self, start: u64, n_bytes: usize) -> Result<Bytes, Reject> {
+        let bytes = self.read(start, n_bytes);
+        if let Err(reject) = &bytes
+            && reject.code != code::CORRUPT
+        {
+            *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(reject.clone());
+        }
+        bytes
+    }
+
+    fn read(&self, start: u64, n_bytes: usize) -> Result<Bytes, Reject> {
         let end = start.checked_add(n_bytes as u64).filter(|end| *end <= self.size);
         let Some(end) = end else {
             let message = format!("`{}` has no {n_bytes} bytes at {start}", self.location);
@@ -135,7 +161,7 @@ impl Shared {
             return Ok(bytes);
         }
         let wanted = start..end.max(start.saturating_add(BLOCK_BYTES).min(self.size));
-        let block = self.stores.read_range(&self.location, wanted)?;
+        let block = self.stores.read_range_of(&self.location, wanted, &self.meta)?;
         let bytes = block.slice(..n_bytes);
         let mut blocks = blocks();
         if blocks.len() == MAX_BLOCKS {

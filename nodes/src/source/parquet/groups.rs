@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-use engine::node::{Fault, Item, List};
+use engine::node::{Cancel, Fault, Item, List};
 
 use super::file::ParquetFile;
 use crate::source::listing::{Listed, Locators};
@@ -13,6 +13,7 @@ use crate::source::listing::{Listed, Locators};
 pub(super) struct Groups {
     files: Listed,
     locators: Locators,
+    cancel: Cancel,
     ready: VecDeque<Item>,
 }
 
@@ -27,8 +28,8 @@ pub(super) struct Group {
 const MARK: &[u8] = b"\0\0";
 
 impl Groups {
-    pub(super) fn new(files: Listed, locators: Locators) -> Self {
-        Groups { files, locators, ready: VecDeque::new() }
+    pub(super) fn new(files: Listed, locators: Locators, cancel: Cancel) -> Self {
+        Groups { files, locators, cancel, ready: VecDeque::new() }
     }
 
     fn add(&mut self, file: Item) {
@@ -37,7 +38,10 @@ impl Groups {
             .location(&file)
             .and_then(|location| ParquetFile::open(&self.locators.stores, location).and_then(|file| file.metadata()));
         let Ok(metadata) = metadata else {
-            self.ready.push_back(file);
+            // Where the run is to end, it may be that alone: it is listed again by the next one.
+            if !self.cancel.is_draining() {
+                self.ready.push_back(file);
+            }
             return;
         };
         let mut n_before = 0;

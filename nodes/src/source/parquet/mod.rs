@@ -3,6 +3,9 @@
 mod columns;
 mod file;
 mod groups;
+mod page_header;
+mod pages;
+mod part;
 mod rows;
 #[cfg(test)]
 mod tests;
@@ -23,12 +26,14 @@ use serde::Deserialize;
 use super::columns::{BYTES, Ids, rows_source};
 use super::listing::{Braces, Listed, Locators, Patterns, spec_error};
 use super::paths::OneOrMany;
+use super::picking::Container;
 use super::references::{References, without_secrets};
 use super::table::{Carry, CarryWord};
 use crate::store::{Location, StoreOptions, Stores};
 use columns::{CarriedColumn, ImageForm, column_type, names};
 use file::ParquetFile;
 use groups::{Groups, file_of};
+pub(super) use part::Part;
 use rows::{Row, Rows, Wanted};
 use values::{Cell, Image};
 
@@ -67,6 +72,9 @@ pub struct Parquet {
     carry: Carry,
     /// The most bytes of an image; a larger one is a reject `too_large`. Default 1GiB.
     max_file_bytes: Option<Size>,
+    /// The most bytes of a page when it is unpacked; a larger one is a reject `too_large`, which ends its row group. Writers
+    /// put up to some thousand rows into a page. Default 1GiB.
+    max_page_bytes: Option<Size>,
     /// How many row groups are read at once, each by a thread of its own. Default 2.
     #[schemars(range(min = 1, max = 256))]
     parallel: Option<usize>,
@@ -76,7 +84,9 @@ pub struct Parquet {
 }
 
 const MAX_FILE_BYTES: u64 = 1 << 30;
+const MAX_PAGE_BYTES: u64 = 1 << 30;
 const PARALLEL: usize = 2;
+const IMAGE: &str = "image";
 /// The columns that a source has by itself.
 const OWN: [&str; 3] = ["id", "uri", "bytes"];
 
@@ -91,7 +101,7 @@ impl Parquet {
     }
 
     fn image(&self) -> &str {
-        self.column.as_deref().unwrap_or("image")
+        self.column.as_deref().unwrap_or(IMAGE)
     }
 
     /// The columns that are carried along, by a look into the first file.
@@ -182,22 +192,23 @@ impl NodeKind for Parquet {
         if !cx.is_resumed {
             patterns.check(&cx.cancel)?;
         }
-        let stores = Stores::new(self.store.clone());
+        let stores = Stores::within(self.store.clone(), &cx.cancel);
         let locators = patterns.locators(&stores);
         let carried = cx.spec.outputs[BYTES + 1..]
             .iter()
             .map(|output| CarriedColumn { name: output.field.name.to_string(), ty: output.field.ty.clone() });
         let max_bytes = self.max_file_bytes.map_or(MAX_FILE_BYTES, Size::bytes);
         let base = self.file_base(cx.base).map_err(bad)?;
+        let max_page_bytes = self.max_page_bytes.map_or(MAX_PAGE_BYTES, Size::bytes);
         let files = Files {
             locators: locators.clone(),
-            wanted: Arc::new(Wanted { image: self.image().to_owned(), carried: carried.collect() }),
+            wanted: Arc::new(Wanted { image: self.image().to_owned(), carried: carried.collect(), max_page_bytes }),
             references: References { stores: stores.clone(), base, max_bytes },
             parallel: self.parallel.unwrap_or(PARALLEL),
         };
         let listed = Listed::new(patterns, stores, cx.cancel.clone(), cx.is_resumed);
         Ok(Stage::Source(SourceStage {
-            list: Box::new(Groups::new(listed, locators)),
+            list: Box::new(Groups::new(listed, locators, cx.cancel.clone())),
             reading: Reading::Unpacked(Arc::new(files)),
             count: None,
         }))
@@ -209,11 +220,33 @@ impl NodeKind for Parquet {
 }
 
 /// Opens row groups.
-struct Files {
+pub(super) struct Files {
     locators: Locators,
     wanted: Arc<Wanted>,
     references: References,
     parallel: usize,
+}
+
+impl Files {
+    /// Opens files for the images in their column `column` alone, which is `image` if none is named.
+    pub(super) fn of_column(
+        locators: Locators,
+        column: Option<&str>,
+        references: References,
+        max_page_bytes: Option<Size>,
+    ) -> Self {
+        let max_page_bytes = max_page_bytes.map_or(MAX_PAGE_BYTES, Size::bytes);
+        let wanted = Wanted { image: column.unwrap_or(IMAGE).to_owned(), carried: Vec::new(), max_page_bytes };
+        Files { locators, wanted: Arc::new(wanted), references, parallel: PARALLEL }
+    }
+
+    /// Rows of a whole file, and not of one of its row groups. What holds none of those is not read.
+    pub(super) fn rows(&self, item: &Item, part: &Part<'_>, skip: u32) -> Result<Box<dyn Container>, Reject> {
+        let file = ParquetFile::open(&self.locators.stores, self.locators.location(item)?)?;
+        let metadata = file.metadata()?;
+        let wanted = self.wanted.clone();
+        Ok(Box::new(Rows::of_part(file, metadata, &item.uri, wanted, part, skip)?))
+    }
 }
 
 impl Unpack for Files {
@@ -272,6 +305,11 @@ impl Unpack for Files {
 
     fn stamp(&self, item: &Item) -> Stamp {
         self.locators.stamp(&file_of(item).0)
+    }
+
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        let files: Vec<_> = items.iter().map(|item| file_of(item).0).collect();
+        self.locators.stamps(&files)
     }
 
     fn n_open(&self) -> usize {

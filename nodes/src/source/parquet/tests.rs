@@ -241,3 +241,67 @@ fn a_damaged_file_costs_row_groups_and_nothing_else() {
         assert!(n_rows <= N_ROWS * 4, "byte {at}");
     }
 }
+
+/// A file of one column without compression, and where the header of its first page stands.
+fn plain(path: &Path, codec: Compression, image: &[u8]) -> Vec<u8> {
+    let column: ArrayRef = Arc::new(BinaryArray::from_iter_values([image]));
+    let batch = RecordBatch::try_from_iter([("image", column)]).unwrap();
+    let properties = WriterProperties::builder().set_compression(codec).set_dictionary_enabled(false).build();
+    let mut writer = ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    fs::read(path).unwrap()
+}
+
+/// The reject of the only row of `x.parquet`.
+fn only_reject(base: &Path, with: &str) -> (&'static str, String) {
+    let source = source(base, with);
+    let items = source.items(10).unwrap();
+    let mapped = source.unpack(0, &items[0], 0);
+    let [(0, reject)] = &mapped.rejects[..] else { panic!("{:?}", mapped.rejects) };
+    (reject.code, reject.message.clone())
+}
+
+#[test]
+fn a_page_that_says_to_be_huge_takes_no_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    let mut file = plain(&path, Compression::SNAPPY, &[7; 200_000]);
+    // The first field of the header is the kind of page, 0; then the size, of three bytes here and of five there.
+    assert_eq!(file[4..7], [0x15, 0x00, 0x15]);
+    let size = [0xfe, 0xff, 0xff, 0xff, 0x0f];
+    let start = 7;
+    let end = start + file[start..].iter().position(|byte| byte & 0x80 == 0).unwrap() + 1;
+    file.splice(start..end, size);
+    fs::write(&path, &file).unwrap();
+    let (code, message) = only_reject(folder.path(), "path: x.parquet");
+    assert_eq!(code, code::TOO_LARGE, "{message}");
+    assert!(message.contains("has a page of 2147483647 bytes, more than `max_page_bytes` 1073741824"), "{message}");
+}
+
+#[test]
+fn pages_are_bounded_when_they_are_unpacked_whatever_they_say() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.parquet");
+    for codec in [Compression::GZIP(Default::default()), Compression::ZSTD(Default::default()), Compression::SNAPPY] {
+        plain(&path, codec, &[7; 3_000_000]);
+        let (code, message) = only_reject(folder.path(), "{path: x.parquet, max_page_bytes: 1MB}");
+        assert_eq!(code, code::TOO_LARGE, "{message}");
+        assert!(message.contains("more than `max_page_bytes` 1000000"), "{message}");
+        let source = source(folder.path(), "{path: x.parquet, max_page_bytes: 4MB}");
+        let mapped = source.unpack(0, &source.items(1).unwrap()[0], 0);
+        assert_eq!((mapped.passed.len(), mapped.rejects.len()), (1, 0));
+    }
+    // Gzip whose header says less than what comes out.
+    let mut file = plain(&path, Compression::GZIP(Default::default()), &[7; 3_000_000]);
+    assert_eq!(file[4..7], [0x15, 0x00, 0x15]);
+    assert!(file[7..11].iter().filter(|&&byte| byte & 0x80 != 0).count() >= 3);
+    file[7] = 0x80 | (file[7] & 0x0f);
+    file[8] = 0x80;
+    file[9] = 0x80;
+    file[10] = 0;
+    fs::write(&path, &file).unwrap();
+    let (code, message) = only_reject(folder.path(), "{path: x.parquet, max_page_bytes: 1MB}");
+    assert_eq!(code, code::TOO_LARGE, "{message}");
+    assert!(message.contains("a page that unpacks to more than `max_page_bytes` 1000000"), "{message}");
+}

@@ -16,14 +16,15 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::columns::{BYTES, Ids, rows_source};
+use super::columns::{BYTES, Ids, REMOTE_READERS, rows_source};
 use super::listing::{Braces, Listed, Patterns, spec_error};
 use super::paths::OneOrMany;
 use super::references::References;
 use super::stream::Stream;
 use crate::store::{Location, StoreOptions, Stores};
 pub(super) use records::Format;
-use rows::{Columns, Table};
+use rows::Columns;
+pub(super) use rows::Table;
 
 /// Which columns of a table are carried along.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
@@ -141,7 +142,8 @@ impl Options<'_> {
         let ids = if self.id_column.is_some() { Ids::Own } else { Ids::Uris };
         let mut spec = rows_source(patterns.detail(), ids);
         if self.column.is_some() {
-            spec = spec.with_new("bytes", ColumnType::Bytes, Role::Auxiliary)?;
+            // Whether these are paths or URLs is not known yet.
+            spec = spec.with_new("bytes", ColumnType::Bytes, Role::Auxiliary)?.with_readers(REMOTE_READERS);
         }
         let carried = self.carried(&patterns)?;
         if let Some(name) = self.types.keys().find(|name| !carried.contains(name)) {
@@ -168,7 +170,7 @@ impl Options<'_> {
         if !cx.is_resumed {
             patterns.check(&cx.cancel)?;
         }
-        let stores = Stores::new(self.store.clone());
+        let stores = Stores::within(self.store.clone(), &cx.cancel);
         let first = if self.column.is_some() { BYTES + 1 } else { BYTES };
         let carried =
             cx.spec.outputs[first..].iter().map(|output| (output.field.name.clone(), output.field.ty.clone()));

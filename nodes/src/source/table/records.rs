@@ -7,7 +7,11 @@ use engine::data::{Reject, code};
 use serde_json::{Map, Value};
 
 use super::csv_records::{CsvError, CsvRecords};
+use crate::source::references::without_secrets;
 use crate::source::stream::Stream;
+
+/// Of a message about a line so much is told.
+const MAX_ERROR_CHARS: usize = 200;
 
 /// How rows are written.
 #[derive(Clone, Debug)]
@@ -30,6 +34,8 @@ pub(super) struct Records {
     wanted: Arc<[Arc<str>]>,
     lines: Lines,
     is_ended: bool,
+    /// What kept the file from being read to its end.
+    broken: Option<Reject>,
 }
 
 enum Lines {
@@ -62,7 +68,7 @@ impl Format {
             Format::Jsonl => {
                 let mut lines = Lines::Jsonl { stream, line: 0, max_bytes };
                 let Some((_, object)) = lines.next_object(uri, Need::Cells)? else { return Ok(Vec::new()) };
-                Ok(object?.keys().cloned().collect())
+                Ok(object?.keys().map(|name| without_secrets(name)).collect())
             }
         }
     }
@@ -94,7 +100,7 @@ impl Format {
                 Lines::Csv { records, n_fields: names.len(), places }
             }
         };
-        Ok(Records { uri: uri.to_owned(), wanted: wanted.clone(), lines, is_ended: false })
+        Ok(Records { uri: uri.to_owned(), wanted: wanted.clone(), lines, is_ended: false, broken: None })
     }
 }
 
@@ -110,7 +116,9 @@ fn header(records: &mut CsvRecords<Stream>, uri: &str) -> Result<Vec<String>, Re
         // Some programs begin a file with a mark of its encoding.
         let field =
             if names.is_empty() { field.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&field).to_vec() } else { field };
-        names.push(String::from_utf8(field).map_err(|_| bad("it is not UTF-8"))?);
+        let name = String::from_utf8(field).map_err(|_| bad("it is not UTF-8"))?;
+        // Where there is no header this is a row, and may be a URL.
+        names.push(without_secrets(&name));
     }
     Ok(names)
 }
@@ -121,6 +129,11 @@ impl Records {
             Lines::Jsonl { stream, .. } => stream,
             Lines::Csv { records, .. } => records.reader(),
         }
+    }
+
+    /// What kept the file from being read to its end.
+    pub(super) fn broken(&self) -> Option<&Reject> {
+        self.broken.as_ref()
     }
 
     /// The next row.
@@ -148,6 +161,7 @@ impl Records {
                     Lines::Csv { records, .. } => records.line(),
                 };
                 let reject = Reject::new(reject.code, format!("{}, at line {line}", reject.message));
+                self.broken = Some(reject.clone());
                 Some(Record { line, cells: Err(reject) })
             }
         }
@@ -191,10 +205,12 @@ impl Lines {
     }
 }
 
-/// What is wrong, without the line, which is always the first.
+/// What is wrong, without the line, which is always the first. A text that stands where an object should is a part of it, of
+/// any length, and perhaps a URL.
 fn json_error(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or_default();
+    let what = text.rsplit_once(" at line ").map_or(&*text, |(what, _)| what);
+    let what: String = crate::store::redacted(what).chars().take(MAX_ERROR_CHARS).collect();
     format!("{what} at column {}; a JSON object is needed", error.column())
 }
 

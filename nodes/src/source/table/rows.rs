@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
+use engine::config::Size;
 use engine::data::{ColumnType, Reject, RowMut, code};
 use engine::node::{Entries, Entry, Item, Stamp, Unpack};
 
 use super::records::{Format, Need, Record, Records};
+use super::{MAX_LINE_BYTES, PARALLEL};
 use crate::source::columns::BYTES;
 use crate::source::listing::Locators;
+use crate::source::picking::Container;
 use crate::source::references::{References, without_secrets};
 use crate::source::stream::Stream;
 
 /// Opens tables.
-pub(super) struct Table {
+pub(in crate::source) struct Table {
     pub(super) locators: Locators,
     pub(super) format: Format,
     pub(super) columns: Columns,
@@ -48,8 +51,22 @@ impl Columns {
     }
 }
 
-impl Unpack for Table {
-    fn open(&self, _index: u64, item: &Item, skip: u32) -> Result<Box<dyn Entries>, Reject> {
+impl Table {
+    /// Opens tables for the files that their column `column` names, and nothing else.
+    pub(in crate::source) fn of_files(
+        locators: Locators,
+        format: Format,
+        column: &str,
+        files: References,
+        max_line_bytes: Option<Size>,
+    ) -> Self {
+        let columns = Columns::new(Vec::new(), Some(column), None);
+        let max_line_bytes = max_line_bytes.map_or(MAX_LINE_BYTES, Size::bytes);
+        Table { locators, format, columns, files, max_line_bytes, parallel: PARALLEL }
+    }
+
+    /// The rows of a table from one of them on.
+    pub(in crate::source) fn rows(&self, item: &Item, skip: u32) -> Result<Box<dyn Container>, Reject> {
         let stream = Stream::open(&self.locators.stores, self.locators.location(item)?)?;
         let mut records = self.format.open(&item.uri, stream, self.max_line_bytes, &self.columns.wanted)?;
         for _ in 0..skip {
@@ -58,6 +75,13 @@ impl Unpack for Table {
             }
         }
         Ok(Box::new(Rows { records, uri: item.uri.clone(), id: self.columns.id }))
+    }
+}
+
+impl Unpack for Table {
+    fn open(&self, _index: u64, item: &Item, skip: u32) -> Result<Box<dyn Entries>, Reject> {
+        let rows = self.rows(item, skip)?;
+        Ok(rows)
     }
 
     fn read(&self, _item: &Item, entry: &Entry, out: &mut RowMut<'_>) -> Result<(), Reject> {
@@ -71,7 +95,7 @@ impl Unpack for Table {
         for (number, ty) in &self.columns.carried {
             let (name, text) = (&self.columns.wanted[*number], &cells[*number]);
             let bad = |what: &str| {
-                let shown: String = text.chars().take(40).collect();
+                let shown: String = without_secrets(text).chars().take(40).collect();
                 let message = format!("`{}`: `{name}` is `{shown}`, not {what}", entry.uri);
                 Reject::new(code::CORRUPT, message)
             };
@@ -88,6 +112,10 @@ impl Unpack for Table {
 
     fn stamp(&self, item: &Item) -> Stamp {
         self.locators.stamp(item)
+    }
+
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        self.locators.stamps(items)
     }
 
     fn n_open(&self) -> usize {
@@ -116,5 +144,11 @@ impl Entries for Rows {
 
     fn stamp(&self) -> Stamp {
         self.records.stream().stamp()
+    }
+}
+
+impl Container for Rows {
+    fn broken(&self) -> Option<&Reject> {
+        self.records.broken()
     }
 }

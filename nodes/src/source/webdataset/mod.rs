@@ -26,12 +26,13 @@ use serde::Deserialize;
 use super::columns::{BYTES, Ids, rows_source};
 use super::listing::{Braces, Listed, Locators, Patterns};
 use super::paths::OneOrMany;
+use super::picking::{Container, Picks};
 use super::stream::Stream;
 use crate::store::{StoreOptions, Stores};
 use sample::Content;
 use samples::Samples;
 use tar::Tar;
-use wanted::{Carried, Wanted};
+use wanted::Wanted;
 
 /// Samples out of tars, as the Python library `webdataset` writes and reads them: members that follow one another and
 /// have the same name up to the first dot of its last part are one sample. Tars may be packed by gzip or zstd, which is
@@ -86,9 +87,6 @@ pub struct Webdataset {
     store: StoreOptions,
 }
 
-const IMAGES: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
-const MAX_MEMBER_BYTES: u64 = 1 << 30;
-const MAX_HEADER_BYTES: u64 = 1 << 20;
 const PARALLEL: usize = 4;
 
 impl Webdataset {
@@ -97,20 +95,7 @@ impl Webdataset {
     }
 
     fn wanted(&self) -> Wanted {
-        let tidy = |extension: &str| extension.strip_prefix('.').unwrap_or(extension).to_lowercase();
-        let image = match &self.image {
-            Some(image) => image.texts().iter().map(|extension| tidy(extension)).collect(),
-            None => IMAGES.map(str::to_owned).to_vec(),
-        };
-        let carried = self.carry.iter();
-        let carried =
-            carried.map(|(column, extension)| Carried { column: column.as_str().into(), extension: tidy(extension) });
-        Wanted {
-            image,
-            carried: carried.collect(),
-            max_member_bytes: self.max_member_bytes.map_or(MAX_MEMBER_BYTES, Size::bytes),
-            max_header_bytes: self.max_header_bytes.map_or(MAX_HEADER_BYTES, Size::bytes),
-        }
+        Wanted::new(self.image.as_ref(), &self.carry, self.max_member_bytes, self.max_header_bytes)
     }
 }
 
@@ -144,7 +129,7 @@ impl NodeKind for Webdataset {
         if !cx.is_resumed {
             patterns.check(&cx.cancel)?;
         }
-        let stores = Stores::new(self.store.clone());
+        let stores = Stores::within(self.store.clone(), &cx.cancel);
         let tars = Tars {
             locators: patterns.locators(&stores),
             wanted: Arc::new(self.wanted()),
@@ -163,17 +148,42 @@ impl NodeKind for Webdataset {
 }
 
 /// Opens tars.
-struct Tars {
+pub(super) struct Tars {
     locators: Locators,
     wanted: Arc<Wanted>,
     parallel: usize,
 }
 
-impl Unpack for Tars {
-    fn open(&self, _index: u64, item: &Item, skip: u32) -> Result<Box<dyn Entries>, Reject> {
+impl Tars {
+    /// Opens tars for their images alone.
+    pub(super) fn of_images(
+        locators: Locators,
+        image: Option<&OneOrMany>,
+        max_member_bytes: Option<Size>,
+        max_header_bytes: Option<Size>,
+    ) -> Self {
+        let wanted = Wanted::new(image, [], max_member_bytes, max_header_bytes);
+        Tars { locators, wanted: Arc::new(wanted), parallel: PARALLEL }
+    }
+
+    /// The samples of a tar from one of them on. Of samples that are not among `picks` only headers are read, and they are
+    /// not given.
+    pub(super) fn samples(
+        &self,
+        item: &Item,
+        skip: u32,
+        picks: Option<Arc<Picks>>,
+    ) -> Result<Box<dyn Container>, Reject> {
         let stream = Stream::open(&self.locators.stores, self.locators.location(item)?)?;
         let tar = Tar::new(stream, &item.uri, self.wanted.max_header_bytes);
-        Ok(Box::new(Samples::new(tar, &item.uri, self.wanted.clone(), skip)))
+        Ok(Box::new(Samples::new(tar, &item.uri, self.wanted.clone(), skip, picks)))
+    }
+}
+
+impl Unpack for Tars {
+    fn open(&self, _index: u64, item: &Item, skip: u32) -> Result<Box<dyn Entries>, Reject> {
+        let samples = self.samples(item, skip, None)?;
+        Ok(samples)
     }
 
     fn read(&self, _item: &Item, entry: &Entry, out: &mut RowMut<'_>) -> Result<(), Reject> {
@@ -204,6 +214,10 @@ impl Unpack for Tars {
 
     fn stamp(&self, item: &Item) -> Stamp {
         self.locators.stamp(item)
+    }
+
+    fn stamps(&self, items: &[Item]) -> Vec<Option<Stamp>> {
+        self.locators.stamps(items)
     }
 
     fn n_open(&self) -> usize {

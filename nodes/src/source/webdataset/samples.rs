@@ -12,6 +12,7 @@ use super::key::{is_meta, shown, split};
 use super::sample::{MAX_CARRIED_BYTES, Sample, Use};
 use super::tar::{Member, Tar};
 use super::wanted::Wanted;
+use crate::source::picking::{Container, Picks};
 
 /// The samples of a tar from one of them on.
 pub(super) struct Samples {
@@ -26,12 +27,16 @@ pub(super) struct Samples {
     /// Rows that have not been given yet: two at most.
     ready: VecDeque<Entry>,
     is_ended: bool,
+    /// The samples that are wanted, if not all.
+    picks: Option<Arc<Picks>>,
+    /// What kept the tar from being read to its end.
+    broken: Option<Reject>,
 }
 
 impl Samples {
-    pub(super) fn new(tar: Tar, uri: &str, wanted: Arc<Wanted>, skip: u32) -> Self {
-        let (uri, skip) = (uri.to_owned(), skip.into());
-        Samples { tar, uri, wanted, skip, number: 0, current: None, ready: VecDeque::new(), is_ended: false }
+    pub(super) fn new(tar: Tar, uri: &str, wanted: Arc<Wanted>, skip: u32, picks: Option<Arc<Picks>>) -> Self {
+        let (uri, skip, ready) = (uri.to_owned(), skip.into(), VecDeque::new());
+        Samples { tar, uri, wanted, skip, number: 0, current: None, ready, is_ended: false, picks, broken: None }
     }
 
     /// Takes in a member.
@@ -56,7 +61,8 @@ impl Samples {
             sample.is_bad(reject);
             return Ok(());
         }
-        let body = if self.number < self.skip {
+        let is_picked = self.picks.as_ref().is_none_or(|picks| picks.has(&shown(&sample.key)));
+        let body = if self.number < self.skip || !is_picked {
             self.tar.skip_body()?;
             Bytes::new()
         } else {
@@ -76,7 +82,8 @@ impl Samples {
     }
 
     fn give_row(&mut self, entry: Entry) {
-        if self.number >= self.skip {
+        let is_picked = self.picks.as_ref().is_none_or(|picks| entry.id.as_deref().is_some_and(|key| picks.has(key)));
+        if self.number >= self.skip && is_picked {
             self.ready.push_back(entry);
         }
         self.number += 1;
@@ -90,6 +97,7 @@ impl Samples {
             sample => (None, sample),
         };
         self.give(whole);
+        self.broken = Some(reject.clone());
         let id = lost.map(|lost| shown(&lost.key));
         let uri = id.as_ref().map_or_else(|| self.uri.clone(), |key| format!("{}#{key}", self.uri));
         self.give_row(Entry { uri, id, bytes: 0, content: Err(reject) });
@@ -131,7 +139,7 @@ impl Entries for Samples {
                     self.is_ended = true;
                     let last = self.current.take();
                     self.give(last);
-                    Ok(())
+                    self.tar.finish()
                 }
                 Err(reject) => Err(reject),
             };
@@ -144,5 +152,11 @@ impl Entries for Samples {
 
     fn stamp(&self) -> Stamp {
         self.tar.stream().stamp()
+    }
+}
+
+impl Container for Samples {
+    fn broken(&self) -> Option<&Reject> {
+        self.broken.as_ref()
     }
 }

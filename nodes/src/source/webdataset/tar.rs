@@ -105,6 +105,14 @@ impl Tar {
         }
     }
 
+    /// Looks at what follows behind the end: the checksum of what it is packed by.
+    ///
+    /// # Errors
+    /// If that is wrong, so that some of what came out may be so too.
+    pub(super) fn finish(&mut self) -> Result<(), Reject> {
+        self.stream.finish().map_err(|error| self.failed(&error))
+    }
+
     /// The body of the member that was read last.
     ///
     /// # Errors

@@ -2,7 +2,14 @@
 
 use std::sync::Arc;
 
+use engine::config::Size;
 use engine::data::ColumnType;
+
+use crate::source::paths::OneOrMany;
+
+const IMAGES: [&str; 8] = ["jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff"];
+const MAX_MEMBER_BYTES: u64 = 1 << 30;
+const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// What is wanted of a sample, and within which bounds.
 #[derive(Debug)]
@@ -12,6 +19,31 @@ pub(super) struct Wanted {
     pub(super) carried: Vec<Carried>,
     pub(super) max_member_bytes: u64,
     pub(super) max_header_bytes: u64,
+}
+
+impl Wanted {
+    /// What options say: the extensions of images, those of members that are carried along, each with its column, and limits.
+    pub(super) fn new<'a>(
+        image: Option<&OneOrMany>,
+        carry: impl IntoIterator<Item = (&'a String, &'a String)>,
+        max_member_bytes: Option<Size>,
+        max_header_bytes: Option<Size>,
+    ) -> Self {
+        let tidy = |extension: &str| extension.strip_prefix('.').unwrap_or(extension).to_lowercase();
+        let image = match image {
+            Some(image) => image.texts().iter().map(|extension| tidy(extension)).collect(),
+            None => IMAGES.map(str::to_owned).to_vec(),
+        };
+        let carried = carry.into_iter();
+        let carried =
+            carried.map(|(column, extension)| Carried { column: column.as_str().into(), extension: tidy(extension) });
+        Wanted {
+            image,
+            carried: carried.collect(),
+            max_member_bytes: max_member_bytes.map_or(MAX_MEMBER_BYTES, Size::bytes),
+            max_header_bytes: max_header_bytes.map_or(MAX_HEADER_BYTES, Size::bytes),
+        }
+    }
 }
 
 /// A member that becomes a column.
