@@ -2,6 +2,7 @@
 
 mod containers;
 mod copies;
+mod embedders;
 mod npy;
 mod onnx;
 mod workplace;
@@ -62,6 +63,9 @@ fn row<'a>(rows: &'a [Value], uri: &str) -> &'a Value {
 #[test]
 fn every_example_runs_and_leaves_nothing_unfinished() {
     let outputs = [
+        ("embed-clip", 0, vec!["clip.parquet"]),
+        ("embed-dinov2", 0, vec!["dinov2.parquet"]),
+        ("embed-siglip", 0, vec!["shards", "siglip.parquet"]),
         ("embeddings", 0, vec!["embeddings.ids.jsonl", "embeddings.npy"]),
         ("faces", 0, vec!["faces.parquet"]),
         ("from-shards", 0, vec!["labels.parquet", "shards"]),
@@ -77,10 +81,13 @@ fn every_example_runs_and_leaves_nothing_unfinished() {
         let mut workplace = clone();
         match name {
             "faces" => workplace = workplace.with_onnxruntime(onnx::library()),
-            "from-shards" => drop(workplace.run(&["shards.yaml"]).expect(0)),
+            "from-shards" | "embed-siglip" => drop(workplace.run(&["shards.yaml"]).expect(0)),
             _ => {}
         }
-        workplace.run(&[&format!("{name}.yaml")]).expect(code);
+        let model = name.strip_prefix("embed-").map(|of| embedders::write(&workplace, of).1);
+        let mut args = vec![format!("{name}.yaml")];
+        args.extend(model.into_iter().flat_map(|model| ["--set".to_owned(), model]));
+        workplace.run(&args.iter().map(String::as_str).collect::<Vec<_>>()).expect(code);
         assert_eq!(workplace.names("out"), files, "{name}");
     }
 }
@@ -189,6 +196,32 @@ fn embeddings_are_one_array_whose_rows_do_not_depend_on_each_other() {
         let same = one.values.iter().zip(all.row(index)).all(|(one, all)| one.to_bits() == all.to_bits());
         assert!(same, "row {index}, {id}");
         assert!(index == 0 || all.row(index) != all.row(0), "rows differ from each other");
+    }
+}
+
+#[test]
+fn embedders_from_folders_give_a_vector_of_each_photograph() {
+    for (name, is_normalized) in [("clip", true), ("siglip", true), ("dinov2", false)] {
+        let workplace = clone();
+        let (n_features, model) = embedders::write(&workplace, name);
+        let yaml = String::from_utf8(workplace.read(&format!("embed-{name}.yaml"))).expect("UTF-8");
+        let sink = format!("{{kind: sink.parquet, with: {{path: out/{name}.parquet}}}}");
+        assert!(yaml.contains(&sink), "{yaml}");
+        workplace.write("p.yaml", yaml.replace(&sink, "{kind: sink.jsonl, with: {path: out/p.jsonl}}"));
+        workplace.run(&["shards.yaml"]).expect(0);
+        workplace.run(&["p.yaml", "--set", &model]).expect(0);
+        let rows = workplace.rows("out/p.jsonl");
+        assert_eq!(rows.len(), 6, "{name}");
+        let vector = |row: &Value| -> Vec<f64> {
+            let values = row["features"].as_array().expect("a vector").iter();
+            values.map(|value| value.as_f64().expect("a number")).collect()
+        };
+        for row in &rows {
+            let length = vector(row).iter().map(|value| value * value).sum::<f64>().sqrt();
+            assert_eq!(vector(row).len(), n_features, "{name}");
+            assert_eq!((length - 1.0).abs() < 1e-5, is_normalized, "{name}: {length}");
+        }
+        assert!(vector(&rows[0]) != vector(&rows[5]), "{name}: the pictures differ");
     }
 }
 
