@@ -111,7 +111,7 @@ impl Pixels {
             Self::Own => own_pixels(&photograph(name), preset),
             Self::Pillow => {
                 let (_, filter) = key.split_once('_').expect("normalisation and filter");
-                read(&asset(&format!("pillow-pixels/{filter}/{name}.rgb")))
+                read(&asset(&format!("pillow-13.0.0-pixels/{filter}/{name}.rgb")))
             }
         };
         preset.normalize.to_tensor(&pixels, 1, 224, 224).expect("a tensor")

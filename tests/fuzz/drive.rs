@@ -70,6 +70,8 @@ impl Feed {
         let under_way = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fuzz-{}.case", target.name));
         let file = File::create(&under_way).expect("the folder for temporary files can be written");
         let under_way = (under_way, file);
+        // A backtrace would take more memory than what is measured.
+        std::panic::set_hook(Box::new(|info| eprintln!("{info}")));
         let (check, watch) = ((target.prepare)(), Watch::new(target));
         let failures = failures.to_owned();
         Feed { target, inputs, check, watch, failures, under_way, most: (0, Duration::ZERO) }
