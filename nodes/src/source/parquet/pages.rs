@@ -2,8 +2,8 @@
 //!
 //! The library believes what a page says of itself: how large it is when unpacked, and how many values it has. Gzip and brotli
 //! it unpacks to the end, whatever was said. So each page's header is read here first, as it passes by, without a further
-//! read; gzip that could grow beyond the limit is unpacked once for nothing but its size. Brotli and the older LZ4 cannot be
-//! unpacked here: of the latter pages that could grow too large are refused, and a brotli page is believed.
+//! read; gzip that could grow beyond the limit, and all brotli, is unpacked once for nothing but its size. The older LZ4 cannot
+//! be unpacked here: pages of it that could grow too large are refused.
 
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,6 +27,8 @@ const HEADER_BYTES: usize = 16 << 10;
 /// Deflate does not pack better than 1:1032, LZ4 not better than 1:255; a little is added for what stands around it.
 const MOST_BY_DEFLATE: u64 = 1040;
 const MOST_BY_LZ4: u64 = 260;
+/// Bytes that brotli's unpacking passes on at once.
+const BROTLI_BUFFER: usize = 64 << 10;
 
 /// A Parquet file of which the pages of some row groups are read. Clones share what they hold.
 #[derive(Clone)]
@@ -155,19 +157,21 @@ impl Shared {
         let n_bytes = page.len() as u64;
         let may_grow = |times: u64| n_bytes.saturating_mul(times) > self.max_page_bytes;
         match chunk.compression {
-            Compression::GZIP(_) if may_grow(MOST_BY_DEFLATE) => {
-                // What is no gzip is told by the library, in the same words as ever.
-                let mut unpacked = MultiGzDecoder::new(&page[..]).take(self.max_page_bytes + 1);
-                match io::copy(&mut unpacked, &mut io::sink()) {
-                    Ok(n_bytes) if n_bytes > self.max_page_bytes => {
-                        let what =
-                            format!("has a page that unpacks to more than `max_page_bytes` {}", self.max_page_bytes);
-                        Err(self.refuse(code::TOO_LARGE, what))
-                    }
-                    _ => Ok(()),
-                }
-            }
+            Compression::GZIP(_) if may_grow(MOST_BY_DEFLATE) => self.count(MultiGzDecoder::new(&page[..])),
+            Compression::BROTLI(_) => self.count(brotli_decompressor::Decompressor::new(&page[..], BROTLI_BUFFER)),
             Compression::LZ4 if may_grow(MOST_BY_LZ4) => Err(self.too_large(format!("{n_bytes} packed bytes"))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Unpacks a page for nothing but its size.
+    fn count(&self, unpacked: impl Read) -> Result<(), ParquetError> {
+        match io::copy(&mut unpacked.take(self.max_page_bytes + 1), &mut io::sink()) {
+            Ok(n_bytes) if n_bytes > self.max_page_bytes => Err(self.refuse(
+                code::TOO_LARGE,
+                format!("has a page that unpacks to more than `max_page_bytes` {}", self.max_page_bytes),
+            )),
+            // What is not packed like that is told by the library, in the same words as ever.
             _ => Ok(()),
         }
     }
