@@ -14,6 +14,7 @@ mod journal;
 mod jsonl;
 mod memory;
 mod mutate;
+mod onnx;
 mod packing;
 mod parquet;
 mod pickle;
@@ -36,7 +37,7 @@ macro_rules! targets {
     };
 }
 
-targets![csv, frames, image, journal, jsonl, parquet, pickle, safetensors, tar, yaml];
+targets![csv, frames, image, journal, jsonl, onnx, parquet, pickle, safetensors, tar, yaml];
 
 /// Run by `scripts/fuzz.sh`, which says in the environment what is wanted.
 #[test]

@@ -1,5 +1,6 @@
 //! What a file says of its model: inputs, outputs, and the size of its weights. Needs no ONNX Runtime.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
@@ -115,7 +116,8 @@ impl Signature {
                 }
             }
         }
-        let is_stored = |value: &&ValueInfo| graph.initializer.iter().any(|stored| stored.name == value.name);
+        let stored: HashSet<_> = graph.initializer.iter().map(|stored| stored.name.as_str()).collect();
+        let is_stored = |value: &&ValueInfo| stored.contains(value.name.as_str());
         let inputs = graph.input.iter().filter(|value| !is_stored(value)).map(Value::of).collect();
         let outputs = graph.output.iter().map(Value::of).collect();
         Ok(Self { inputs, outputs, n_weight_bytes, files })
