@@ -44,9 +44,7 @@ impl Devices {
         let advice = Advice::of(&inventory, self.model_memory.map(Size::bytes));
         let onnx = Places::of_process().find();
         let text = match self.format {
-            Format::Text => {
-                text::text(&inventory, &advice, &Terminal::stdout()) + &text::onnx(&onnx, &Terminal::stdout())
-            }
+            Format::Text => text::text(&inventory, &advice, &onnx, &Terminal::stdout()),
             Format::Json => super::json(&json(&inventory, &advice, onnx.ok())),
         };
         output::answer(&text)?;

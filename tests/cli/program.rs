@@ -126,11 +126,12 @@ pub fn done(output: Output) -> Done {
     Done { code: output.status.code().expect("an exit code"), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
-/// The pipelines of the repository.
+/// The pipelines of the repository whose models are in it too: those of embedders are for the user to fetch.
 pub fn examples() -> Vec<PathBuf> {
     let entries = fs::read_dir(Path::new(ROOT).join("pipelines")).expect("the examples");
     let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|ending| ending == "yaml"));
+    let is_here = |name: &str| name.ends_with(".yaml") && !name.starts_with("embed-");
+    files.retain(|file| file.file_name().and_then(|name| name.to_str()).is_some_and(is_here));
     files.sort();
     assert!(files.len() >= 5, "{files:?}");
     files

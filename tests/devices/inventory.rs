@@ -108,12 +108,27 @@ fn without_a_driver_there_is_one_line_about_it_and_the_cpu() {
         let done = machine.run(SHIPPED, &["devices", "--model-memory", "5GiB"]);
         assert_eq!((done.code, &*done.stderr), (0, ""), "{done:?}");
         let lines: Vec<_> = done.stdout.lines().collect();
-        assert_eq!(lines.len(), 2, "{}", done.stdout);
+        assert_eq!(lines.len(), 4, "{}", done.stdout);
         assert_eq!(lines[0], format!("gpu     {reason}"));
         assert!(lines[1].starts_with("cpu     ") && lines[1].contains(" of memory"), "{}", lines[1]);
+        assert!(lines[2].starts_with("onnx    there is no ONNX Runtime: "), "{}", lines[2]);
+        assert!(lines[3].contains("pip install onnxruntime"), "{}", lines[3]);
         let json = machine.devices();
         assert_eq!((&json["gpus"], &json["gpus_note"]), (&json!([]), &json!(reason)));
+        assert_eq!(json["onnxruntime"], Json::Null);
     }
+}
+
+#[test]
+fn the_onnx_runtime_that_would_be_used_is_named() {
+    let machine = machine();
+    let library = machine.path("libonnxruntime.so.1.32.0");
+    machine.write("libonnxruntime.so.1.32.0", "");
+    let done = machine.run(SHIPPED, &["devices"]);
+    let line = format!("onnx    1.32.0, {} (named by FLOWGPU_ONNXRUNTIME)", library.display());
+    assert!(done.stdout.lines().any(|found| found == line), "{line} in {}", done.stdout);
+    let found = &machine.devices()["onnxruntime"];
+    assert_eq!(*found, json!({"path": library, "version": "1.32.0", "by": "named by FLOWGPU_ONNXRUNTIME"}));
 }
 
 #[test]

@@ -108,6 +108,7 @@ impl Machine {
     /// Lets a program see this machine, and nothing of who runs the tests.
     pub fn prepare(&self, command: &mut Command) {
         command.current_dir(self.folder.path()).env("LANG", "C.UTF-8").stdin(Stdio::null());
+        command.env("FLOWGPU_ONNXRUNTIME", self.folder.path().join("libonnxruntime.so.1.32.0"));
         for variable in [
             "LC_ALL",
             "LC_CTYPE",

@@ -19,12 +19,18 @@ struct Column {
     is_figure: bool,
 }
 
-pub(super) fn text(inventory: &Inventory, advice: &Advice, terminal: &Terminal) -> String {
+pub(super) fn text(
+    inventory: &Inventory,
+    advice: &Advice,
+    onnx: &Result<Found, OnnxError>,
+    terminal: &Terminal,
+) -> String {
     let mut lines = Vec::new();
     if inventory.gpus.is_empty() {
         let note = inventory.gpus_note.as_deref().unwrap_or("there is none");
         lines.push(named("gpu", Tone::Plain, note, terminal));
         lines.push(named("cpu", Tone::Plain, &cpu(inventory), terminal));
+        lines.extend(onnx_lines(onnx, terminal));
         return painted(lines, terminal);
     }
     lines.extend(table(inventory, advice, terminal));
@@ -40,6 +46,7 @@ pub(super) fn text(inventory: &Inventory, advice: &Advice, terminal: &Terminal) 
             lines.push(named("", Tone::Plain, &missing.help(), terminal));
         }
     }
+    lines.extend(onnx_lines(onnx, terminal));
     if let Some(note) = &inventory.gpus_note {
         lines.push(named("note", Tone::Alert, note, terminal));
     }
@@ -51,8 +58,8 @@ pub(super) fn text(inventory: &Inventory, advice: &Advice, terminal: &Terminal) 
 }
 
 /// Which ONNX Runtime there is, or how to get one.
-pub(super) fn onnx(found: &Result<Found, OnnxError>, terminal: &Terminal) -> String {
-    let lines = match found {
+fn onnx_lines(found: &Result<Found, OnnxError>, terminal: &Terminal) -> Vec<Line> {
+    match found {
         Ok(found) => {
             let version = found.version().map(|version| format!("{version}, ")).unwrap_or_default();
             let text = format!("{version}{} ({})", found.path.display(), found.by);
@@ -62,8 +69,7 @@ pub(super) fn onnx(found: &Result<Found, OnnxError>, terminal: &Terminal) -> Str
             let none = named("onnx", Tone::Plain, &error.to_string(), terminal);
             vec![none, named("", Tone::Plain, &format!("for `.onnx` models: {HELP}"), terminal)]
         }
-    };
-    painted(lines, terminal)
+    }
 }
 
 fn cpu(inventory: &Inventory) -> String {
