@@ -186,11 +186,17 @@ mod tests {
     use super::*;
     use crate::progress::terminal::Size;
 
+    const LIBRARY: &str = "/v/lib/libonnxruntime.so.1.32.0";
+
+    fn onnx() -> Result<Found, OnnxError> {
+        Ok(Found { path: LIBRARY.into(), by: nodes::onnx::FoundBy::Python })
+    }
+
     fn shown(free: &[u64], model_gib: Option<u64>, width: Option<usize>) -> String {
         let machine = machine(free);
         let advice = Advice::of(&machine, model_gib.map(|gib| gib << 30));
         let size = width.map(|width| Size { width, height: 24 });
-        text(&machine, &advice, &Terminal { size, ..Terminal::PIPE })
+        text(&machine, &advice, &onnx(), &Terminal { size, ..Terminal::PIPE })
     }
 
     #[test]
@@ -204,26 +210,12 @@ cpu     16 cores, 64 GiB of memory
 
 driver  580.159
 worker  /opt/flowgpu/flowgpu-worker-cuda
+onnx    1.32.0, /v/lib/libonnxruntime.so.1.32.0 (of the Python environment)
 total   2 GPUs, 48 GiB, 33.1 GiB available; 5 workers with models of 5 GiB
 run     flowgpu run PIPELINE.yaml --device cuda --workers-per-device 1
 ";
         assert_eq!(shown(&[24, 10], Some(5), None), expected);
         assert_eq!(shown(&[24, 10], Some(5), Some(97)), expected);
-    }
-
-    #[test]
-    fn onnx_runtime_is_told_with_its_version_and_place_or_with_how_to_get_it() {
-        let path = "/v/lib/python3.11/site-packages/onnxruntime/capi/libonnxruntime.so.1.32.0";
-        let found = Found { path: path.into(), by: nodes::onnx::FoundBy::Python };
-        let shown = onnx(&Ok(found), &Terminal::PIPE);
-        assert_eq!(shown, format!("onnx    1.32.0, {path} (of the Python environment)\n"));
-        let shown = onnx(&Err(OnnxError::NoLibrary("it is nowhere".to_owned())), &Terminal::PIPE);
-        assert!(
-            shown.starts_with(
-                "onnx    there is no ONNX Runtime: it is nowhere\n        for `.onnx` models: `pip install"
-            ),
-            "{shown}"
-        );
     }
 
     #[test]
@@ -234,10 +226,16 @@ run     flowgpu run PIPELINE.yaml --device cuda --workers-per-device 1
     }
 
     #[test]
-    fn without_gpus_there_is_one_line_about_them_and_the_cpu() {
+    fn without_gpus_there_is_one_line_about_them_and_the_cpu_and_how_to_get_onnx_runtime() {
         let mut machine = machine(&[]);
         machine.gpus_note = Some("there is no NVIDIA driver".to_owned());
-        let shown = text(&machine, &Advice::of(&machine, None), &Terminal::PIPE);
-        assert_eq!(shown, "gpu     there is no NVIDIA driver\ncpu     16 cores, 64 GiB of memory\n");
+        let missing = Err(OnnxError::NoLibrary("it is nowhere".to_owned()));
+        let shown = text(&machine, &Advice::of(&machine, None), &missing, &Terminal::PIPE);
+        let expected = "\
+gpu     there is no NVIDIA driver
+cpu     16 cores, 64 GiB of memory
+onnx    there is no ONNX Runtime: it is nowhere
+        for `.onnx` models: `pip install onnxruntime`";
+        assert!(shown.starts_with(expected), "{shown}");
     }
 }
