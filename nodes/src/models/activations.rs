@@ -178,7 +178,8 @@ mod tests {
         let tokens = 257 * 384;
         check_described(json, 224, map(3, 224) + 256 * 384 + 3 * tokens + 3 * 4 * tokens);
         // Gated: twice the hidden layer together, and apart, and what passes.
-        let json = r#"{"model_type": "dinov2", "hidden_size": 1536, "num_attention_heads": 24, "use_swiglu_ffn": true}"#;
+        let json =
+            r#"{"model_type": "dinov2", "hidden_size": 1536, "num_attention_heads": 24, "use_swiglu_ffn": true}"#;
         let tokens = 257 * 1536;
         check_described(json, 224, map(3, 224) + 256 * 1536 + 3 * tokens + 5 * 257 * 4096);
     }
