@@ -1,12 +1,14 @@
 //! What the layers and the models take on the CPU, image by image.
 //!
 //! ```text
-//! cargo bench --workspace --features testing --bench layers -- [--threads N] [--rounds N] [PART OF A NAME …]
+//! cargo bench --workspace --features testing --bench layers -- [--threads N] [--rounds N | --turns] [PART OF A NAME …]
 //! ```
 //!
 //! One line a case: the name, milliseconds an image and processor milliseconds an image, medians of the rounds. Weights are
-//! random. Cases take turns, so that what else runs on the machine disturbs all alike. `benches/compare_commits.py` compares
-//! two commits by it.
+//! random. Cases take turns, so that what else runs on the machine disturbs all alike.
+//!
+//! With `--turns` each line that comes in is answered by a round, in seconds, and an empty line: `benches/compare_commits.py` and
+//! `benches/models.py` measure several programs in turns by it.
 
 use std::time::Instant;
 
@@ -71,19 +73,22 @@ fn noise(shape: &[usize], scale: f32) -> Tensor {
     Tensor::from_vec(values, shape, &Device::Cpu).expect("a tensor")
 }
 
-/// A convolution from what a convolution gives, so that its input lies in memory as it does in a model.
+fn layer([n_read, n_out]: [usize; 2], kernel: usize, stride: usize, channels: Channels) -> Conv {
+    let weight = noise(&[n_out, n_read, kernel, kernel], 0.1);
+    let spec = ConvSpec { stride, padding: Padding::Centred, channels, activation: Activation::Relu };
+    Conv::new(weight, noise(&[n_out], 0.1), spec).expect("a layer")
+}
+
+/// What a convolution gives, so that it lies in memory as it does in a model.
+fn from_conv(n_channels: usize, side: usize) -> Tensor {
+    let images = noise(&[1, n_channels, side, side], 1.0);
+    layer([n_channels, n_channels], 1, 1, Channels::Mixed).forward(&images).expect("images")
+}
+
 fn conv(name: &str, [n_in, n_out]: [usize; 2], kernel: usize, stride: usize, side: usize, channels: Channels) -> Case {
     let n_read = if channels == Channels::Separate { 1 } else { n_in };
-    let layer = |n_out, n_in, kernel, channels, stride| {
-        let weight = noise(&[n_out, n_in, kernel, kernel], 0.1);
-        let spec = ConvSpec { stride, padding: Padding::Centred, channels, activation: Activation::Relu };
-        Conv::new(weight, noise(&[n_out], 0.1), spec).expect("a layer")
-    };
-    let mut images = noise(&[1, n_in, side, side], 1.0);
-    if n_in > 3 {
-        images = layer(n_in, n_in, 1, Channels::Mixed, 1).forward(&images).expect("images");
-    }
-    let layer = layer(n_out, n_read, kernel, channels, stride);
+    let images = if n_in > 3 { from_conv(n_in, side) } else { noise(&[1, n_in, side, side], 1.0) };
+    let layer = layer([n_read, n_out], kernel, stride, channels);
     Case::new(name, 1, move || layer.forward(&images))
 }
 
@@ -141,7 +146,7 @@ fn cases(n_threads: usize) -> Vec<(&'static str, Make)> {
     cases.push((
         pool,
         Box::new(move || {
-            let images = noise(&[1, 64, 112, 112], 1.0);
+            let images = from_conv(64, 112);
             Case::new(pool, 1, move || max_pool_3x3_stride_2(&images))
         }),
     ));
@@ -159,13 +164,14 @@ fn cases(n_threads: usize) -> Vec<(&'static str, Make)> {
 
 #[expect(clippy::print_stdout, reason = "what it is for")]
 fn main() {
-    let (mut n_threads, mut n_rounds, mut wanted) = (1, 9, Vec::new());
+    let (mut n_threads, mut n_rounds, mut in_turns, mut wanted) = (1, 9, false, Vec::new());
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number behind the option");
         match argument.as_str() {
             "--threads" => n_threads = number(),
             "--rounds" => n_rounds = number(),
+            "--turns" => in_turns = true,
             // Cargo says it to every bench.
             "--bench" => {}
             _ => wanted.push(argument),
@@ -177,6 +183,17 @@ fn main() {
         cases(n_threads).iter().filter(|(name, _)| is_wanted(name)).map(|(_, make)| make()).collect();
     for case in &cases {
         pool.install(|| (case.call)().expect("an output"));
+    }
+    if in_turns {
+        for _ in std::io::stdin().lines() {
+            for case in &mut cases {
+                case.round(&pool);
+                let [seconds, of_processors] = case.rounds[case.rounds.len() - 1];
+                println!("{}\t{seconds}\t{of_processors}", case.name);
+            }
+            println!();
+        }
+        return;
     }
     for _ in 0..n_rounds {
         cases.iter_mut().for_each(|case| case.round(&pool));

@@ -50,6 +50,15 @@ impl Activation {
         matches!(self, Self::Identity | Self::Relu | Self::Relu6)
     }
 
+    /// What it holds values between.
+    pub(super) fn bounds(self) -> [f32; 2] {
+        match self {
+            Self::Relu => [0.0, f32::INFINITY],
+            Self::Relu6 => [0.0, 6.0],
+            _ => [f32::NEG_INFINITY, f32::INFINITY],
+        }
+    }
+
     /// Activates in place.
     pub(crate) fn apply_to(self, values: &mut [f32]) {
         if self != Self::Identity {

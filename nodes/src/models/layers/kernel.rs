@@ -4,6 +4,11 @@
 //! where the processor has it. So a sum's bits depend on its row and column alone: not on how many rows are computed
 //! together, and not on how wide the processor's registers are.
 
+use std::ops::Range;
+
+/// Numbers in a line of the cache, and at most in a register.
+pub(super) const LINE: usize = 16;
+
 /// A set of kernels. Which one there is, is asked once, when weights are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Isa {
@@ -33,18 +38,57 @@ pub(super) fn add_product<const FUSED: bool>(sum: f32, a: f32, b: f32) -> f32 {
 /// Whether the processor that everything is compiled for has fused arithmetic.
 const FUSED: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
+/// Runs of memory of at least so many values, which is checked when they are put in.
+pub(super) struct Pieces<'a> {
+    list: Vec<&'a [f32]>,
+    depth: usize,
+}
+
+impl<'a> Pieces<'a> {
+    pub(super) fn new(depth: usize) -> Self {
+        Self { list: Vec::new(), depth }
+    }
+
+    pub(super) fn push(&mut self, piece: &'a [f32]) {
+        assert!(piece.len() >= self.depth, "a short piece");
+        self.list.push(piece);
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+    }
+}
+
 /// Rows times a panel.
 pub(super) struct Tile<'a> {
-    /// What is multiplied: for each tap the rows, at most [`Isa::n_rows`], each of `depth` values.
-    pub taps: &'a [&'a [f32]],
+    /// What is multiplied, and which of it: for each tap `n_rows` pieces.
+    pub pieces: &'a Pieces<'a>,
+    pub range: Range<usize>,
+    /// At most [`Isa::n_rows`].
     pub n_rows: usize,
-    pub depth: usize,
-    /// `width` weights for each value of each tap, and where sums start.
+    /// `width` weights for each value of each tap. Aligned to a register.
     pub panel: &'a [f32],
+    /// Where sums start.
     pub bias: &'a [f32],
     /// One or two registers.
     pub width: usize,
     /// What sums are held between; a NaN passes.
+    pub bounds: [f32; 2],
+}
+
+/// Some pixels of a convolution of each channel by itself.
+pub(super) struct Channels<'a> {
+    /// The pixels of each line that the windows see, zeros around them among them.
+    pub lines: &'a [Pieces<'a>],
+    /// The first that the first window sees.
+    pub first: usize,
+    /// Pixels of a line from one window to the next.
+    pub step: usize,
+    /// Pixels of the output, at most [`Isa::n_rows`].
+    pub n_rows: usize,
+    /// `[lines, lines, channels]`, and where sums start.
+    pub weights: &'a [f32],
+    pub bias: &'a [f32],
     pub bounds: [f32; 2],
 }
 
@@ -98,23 +142,105 @@ impl Isa {
     /// Computes a tile into `out`, whose rows lie `stride` apart; what stands in `added`, laid out the same, is added.
     pub(super) fn multiply(self, tile: &Tile<'_>, out: &mut [f32], added: Option<&[f32]>, stride: usize) {
         let n_lanes = self.lanes();
-        let Tile { taps, n_rows, depth, panel, bias, width, .. } = *tile;
-        assert!(n_rows > 0 && n_rows <= self.n_rows() && taps.len().is_multiple_of(n_rows), "a tile of {n_rows} rows");
+        let Tile { pieces, range, n_rows, panel, bias, width, .. } = tile;
+        let (n_rows, width) = (*n_rows, *width);
+        assert!(n_rows > 0 && n_rows <= self.n_rows() && range.len().is_multiple_of(n_rows), "a tile of {n_rows} rows");
+        assert!(range.start <= range.end && range.end <= pieces.list.len(), "pieces that are not there");
         assert!(width == n_lanes || width == 2 * n_lanes, "a panel of {width}");
-        assert!(taps.iter().all(|row| row.len() >= depth) && bias.len() >= width, "short rows");
-        assert!(panel.len() >= taps.len() / n_rows * depth * width, "a short panel");
+        assert!(bias.len() >= width, "a short bias");
+        assert!(panel.as_ptr().align_offset(n_lanes * size_of::<f32>()) == 0, "a panel that is not aligned");
+        assert!(panel.len() >= range.len() / n_rows * pieces.depth * width, "a short panel");
         let reach = (n_rows - 1) * stride + width;
         assert!(out.len() >= reach && added.is_none_or(|added| added.len() >= reach), "a short output");
         match self {
             Self::Portable => portable(tile, out, added, stride),
             // SAFETY: such a value comes from `best` alone or from a test that asked too, so the processor has the features;
-            // that every row, the panel, the bias and the outputs are long enough was asserted above.
+            // every piece was checked when it was put in, and that the bias and the outputs are long enough was asserted above.
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => unsafe { avx2::multiply(tile, out, added, stride) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => unsafe { avx512::multiply(tile, out, added, stride) },
         }
+    }
+}
+
+impl Isa {
+    /// Computes the pixels into `out`, one behind the other.
+    pub(super) fn convolve(self, job: &Channels<'_>, out: &mut [f32]) {
+        let Channels { lines, first, step, n_rows, weights, bias, .. } = *job;
+        let n_channels = bias.len();
+        assert!(n_rows > 0 && n_rows <= self.n_rows() && !lines.is_empty(), "{n_rows} pixels");
+        let reach = first + (n_rows - 1) * step + lines.len();
+        for line in lines {
+            assert!(line.depth >= n_channels && line.list.len() >= reach, "a short line");
+        }
+        assert!(weights.len() >= lines.len() * lines.len() * n_channels, "too few weights");
+        assert!(out.len() >= n_rows * n_channels, "a short output");
+        let n_lanes = self.lanes();
+        // What is left over is less than a register.
+        let n_whole = n_channels / n_lanes * n_lanes;
+        for channel in (0..n_whole).step_by(2 * n_lanes) {
+            let is_narrow = n_whole - channel == n_lanes;
+            match self {
+                Self::Portable => convolve_portable(job, channel, if is_narrow { n_lanes } else { 2 * n_lanes }, out),
+                // SAFETY: the processor has the features, as above. One or two registers from `channel` on lie inside the
+                // channels; that pieces, weights and output have as many for every pixel and tap was asserted above.
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx2 => unsafe { avx2::convolve(job, channel, is_narrow, out) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                Self::Avx512 => unsafe { avx512::convolve(job, channel, is_narrow, out) },
+            }
+        }
+        if n_whole < n_channels {
+            match self {
+                Self::Portable => convolve_portable(job, n_whole, n_channels - n_whole, out),
+                #[cfg(target_arch = "x86_64")]
+                _ => self.run(Rest { job, channel: n_whole, out }),
+            }
+        }
+    }
+}
+
+/// The channels behind the last whole register.
+#[cfg(target_arch = "x86_64")]
+struct Rest<'a> {
+    job: &'a Channels<'a>,
+    channel: usize,
+    out: &'a mut [f32],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Work for Rest<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        convolve_loop::<FUSED>(self.job, self.channel, self.job.bias.len() - self.channel, self.out);
+    }
+}
+
+fn convolve_portable(job: &Channels<'_>, channel: usize, width: usize, out: &mut [f32]) {
+    convolve_loop::<FUSED>(job, channel, width, out);
+}
+
+/// `width` channels from `channel` on, on any processor.
+#[inline(always)]
+fn convolve_loop<const FUSED: bool>(job: &Channels<'_>, channel: usize, width: usize, out: &mut [f32]) {
+    let (n_channels, n_lines) = (job.bias.len(), job.lines.len());
+    let [least, most] = job.bounds;
+    for row_idx in 0..job.n_rows {
+        let sums = &mut out[row_idx * n_channels + channel..][..width];
+        sums.copy_from_slice(&job.bias[channel..][..width]);
+        for (tap_y, line) in job.lines.iter().enumerate() {
+            for tap_x in 0..n_lines {
+                let values = &line.list[job.first + row_idx * job.step + tap_x][channel..][..width];
+                let weights = &job.weights[(tap_y * n_lines + tap_x) * n_channels + channel..][..width];
+                for ((sum, value), weight) in sums.iter_mut().zip(values).zip(weights) {
+                    *sum = add_product::<FUSED>(*sum, *value, *weight);
+                }
+            }
+        }
+        sums.iter_mut().for_each(|sum| *sum = sum.clamp(least, most));
     }
 }
 
@@ -141,9 +267,10 @@ fn portable_of<const ROWS: usize, const WIDTH: usize>(
     let bias: [f32; WIDTH] = std::array::from_fn(|lane| tile.bias[lane]);
     let mut sums = [bias; ROWS];
     let mut panel = tile.panel.chunks_exact(WIDTH);
-    for rows in tile.taps.chunks_exact(ROWS) {
-        let rows: [&[f32]; ROWS] = std::array::from_fn(|row_idx| &rows[row_idx][..tile.depth]);
-        for (place, weights) in (0..tile.depth).zip(&mut panel) {
+    let depth = tile.pieces.depth;
+    for rows in tile.pieces.list[tile.range.clone()].chunks_exact(ROWS) {
+        let rows: [&[f32]; ROWS] = std::array::from_fn(|row_idx| &rows[row_idx][..depth]);
+        for (place, weights) in (0..depth).zip(&mut panel) {
             for (sums, row) in sums.iter_mut().zip(rows) {
                 let value = row[place];
                 for (sum, weight) in sums.iter_mut().zip(weights) {
@@ -179,16 +306,16 @@ fn run_avx512(work: impl Work) {
 /// The kernels for one width of registers. Rows are written out, so that every sum has a register of its own.
 #[cfg(target_arch = "x86_64")]
 macro_rules! kernels {
-    ($isa:ident, $features:literal, $lanes:literal, [$load:ident $store:ident $splat:ident $fma:ident $add:ident $max:ident $min:ident],
-     $($n_rows:literal $two:ident $one:ident [$($row:literal)*])*) => {
+    ($isa:ident, $features:literal, $lanes:literal, [$load_aligned:ident $load:ident $store:ident $splat:ident $fma:ident $add:ident $max:ident $min:ident],
+     $($n_rows:literal $two:ident $one:ident $two_registers:ident $one_register:ident [$($row:literal)*])*) => {
         mod $isa {
-            use std::arch::x86_64::{$load, $store, $splat, $fma, $add, $max, $min};
+            use std::arch::x86_64::{$load_aligned, $load, $store, $splat, $fma, $add, $max, $min};
 
-            use super::Tile;
+            use super::{Channels, Tile};
 
             /// # Safety
             ///
-            /// The processor has the features. There are `n_rows` rows of `depth` values for each tap, `width` weights for each
+            /// The processor has the features. There are `n_rows` rows of `depth` values for each tap, `width` aligned weights for each
             /// of them and as many biases, and `out` and `added` reach as far as the last row's `width` values.
             #[target_feature(enable = $features)]
             pub(super) unsafe fn multiply(tile: &Tile<'_>, out: &mut [f32], added: Option<&[f32]>, stride: usize) {
@@ -202,14 +329,32 @@ macro_rules! kernels {
                 }
             }
 
+            /// # Safety
+            ///
+            /// The processor has the features. There are `n_rows` pixels of output, and for each of their taps a piece, weights
+            /// and a bias that reach as far as two registers (one if it `is_narrow`) from `channel` on.
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn convolve(job: &Channels<'_>, channel: usize, is_narrow: bool, out: &mut [f32]) {
+                // SAFETY: the caller's promise is theirs.
+                unsafe {
+                    match (job.n_rows, is_narrow) {
+                        $(($n_rows, false) => $two_registers(job, channel, out),)*
+                        $(($n_rows, true) => $one_register(job, channel, out),)*
+                        _ => unreachable!("the number of pixels was checked"),
+                    }
+                }
+            }
+
             $(
-                kernels!(@kernel $two $features $lanes $n_rows 2 [$load $store $splat $fma $add $max $min] [$($row)*] [0 1]);
-                kernels!(@kernel $one $features $lanes $n_rows 1 [$load $store $splat $fma $add $max $min] [$($row)*] [0]);
+                kernels!(@channels $two_registers $features $lanes $n_rows 2 [$load $store $splat $fma $max $min] [$($row)*] [0 1]);
+                kernels!(@channels $one_register $features $lanes $n_rows 1 [$load $store $splat $fma $max $min] [$($row)*] [0]);
+                kernels!(@kernel $two $features $lanes $n_rows 2 [$load_aligned $load $store $splat $fma $add $max $min] [$($row)*] [0 1]);
+                kernels!(@kernel $one $features $lanes $n_rows 1 [$load_aligned $load $store $splat $fma $add $max $min] [$($row)*] [0]);
             )*
         }
     };
     (@kernel $name:ident $features:literal $lanes:literal $n_rows:literal $n_registers:literal
-     [$load:ident $store:ident $splat:ident $fma:ident $add:ident $max:ident $min:ident] [$($row:literal)*] $registers:tt) => {
+     [$load_aligned:ident $load:ident $store:ident $splat:ident $fma:ident $add:ident $max:ident $min:ident] [$($row:literal)*] $registers:tt) => {
         #[target_feature(enable = $features)]
         unsafe fn $name(tile: &Tile<'_>, out: &mut [f32], added: Option<&[f32]>, stride: usize) {
             // SAFETY: `multiply`'s caller promises that all that is read and written here lies inside the slices.
@@ -220,14 +365,14 @@ macro_rules! kernels {
                     sums[$row][register] = $load(bias.add(register * $lanes));
                 });)*
                 let mut weights = tile.panel.as_ptr();
-                for rows in tile.taps.chunks_exact($n_rows) {
+                for rows in tile.pieces.list.get_unchecked(tile.range.clone()).chunks_exact($n_rows) {
                     let rows = [$(rows[$row].as_ptr()),*];
-                    for place in 0..tile.depth {
+                    for place in 0..tile.pieces.depth {
                         let mut taken = [$splat(0.0); $n_registers];
-                        kernels!(@each $registers register => { taken[register] = $load(weights.add(register * $lanes)); });
-                        weights = weights.add($n_registers * $lanes);
+                        kernels!(@each $registers register => { taken[register] = $load_aligned(weights.wrapping_add(register * $lanes)); });
+                        weights = weights.wrapping_add($n_registers * $lanes);
                         $(
-                            let value = $splat(*rows[$row].add(place));
+                            let value = $splat(*rows[$row].wrapping_add(place));
                             kernels!(@each $registers register => {
                                 sums[$row][register] = $fma(value, taken[register], sums[$row][register]);
                             });
@@ -249,6 +394,45 @@ macro_rules! kernels {
             }
         }
     };
+    (@channels $name:ident $features:literal $lanes:literal $n_rows:literal $n_registers:literal
+     [$load:ident $store:ident $splat:ident $fma:ident $max:ident $min:ident] [$($row:literal)*] $registers:tt) => {
+        #[target_feature(enable = $features)]
+        unsafe fn $name(job: &Channels<'_>, channel: usize, out: &mut [f32]) {
+            let (n_channels, n_lines) = (job.bias.len(), job.lines.len());
+            // SAFETY: `convolve`'s caller promises that all that is read and written here lies inside the slices.
+            unsafe {
+                let bias = job.bias.as_ptr().wrapping_add(channel);
+                let mut sums = [[$splat(0.0); $n_registers]; $n_rows];
+                $(kernels!(@each $registers register => {
+                    sums[$row][register] = $load(bias.wrapping_add(register * $lanes));
+                });)*
+                let mut weights = job.weights.as_ptr().wrapping_add(channel);
+                for line in job.lines {
+                    for tap in 0..n_lines {
+                        let seen = line.list.as_ptr().wrapping_add(job.first + tap);
+                        let mut taken = [$splat(0.0); $n_registers];
+                        kernels!(@each $registers register => {
+                            taken[register] = $load(weights.wrapping_add(register * $lanes));
+                        });
+                        weights = weights.wrapping_add(n_channels);
+                        $(
+                            let pixel = (*seen.wrapping_add($row * job.step)).as_ptr().wrapping_add(channel);
+                            kernels!(@each $registers register => {
+                                let value = $load(pixel.wrapping_add(register * $lanes));
+                                sums[$row][register] = $fma(value, taken[register], sums[$row][register]);
+                            });
+                        )*
+                    }
+                }
+                let [least, most] = job.bounds.map(|bound| $splat(bound));
+                let out = out.as_mut_ptr().wrapping_add(channel);
+                $(kernels!(@each $registers register => {
+                    let held = $min(most, $max(least, sums[$row][register]));
+                    $store(out.wrapping_add($row * n_channels + register * $lanes), held);
+                });)*
+            }
+        }
+    };
     (@each [0] $register:ident => $body:block) => {
         { #[allow(non_upper_case_globals)] const $register: usize = 0; $body }
     };
@@ -261,31 +445,31 @@ macro_rules! kernels {
 #[cfg(target_arch = "x86_64")]
 kernels! {
     avx2, "avx2,fma", 8,
-    [_mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_add_ps _mm256_max_ps _mm256_min_ps],
-    1 two_by_1 one_by_1 [0]
-    2 two_by_2 one_by_2 [0 1]
-    3 two_by_3 one_by_3 [0 1 2]
-    4 two_by_4 one_by_4 [0 1 2 3]
-    5 two_by_5 one_by_5 [0 1 2 3 4]
-    6 two_by_6 one_by_6 [0 1 2 3 4 5]
+    [_mm256_load_ps _mm256_loadu_ps _mm256_storeu_ps _mm256_set1_ps _mm256_fmadd_ps _mm256_add_ps _mm256_max_ps _mm256_min_ps],
+    1 two_by_1 one_by_1 two_of_1 one_of_1 [0]
+    2 two_by_2 one_by_2 two_of_2 one_of_2 [0 1]
+    3 two_by_3 one_by_3 two_of_3 one_of_3 [0 1 2]
+    4 two_by_4 one_by_4 two_of_4 one_of_4 [0 1 2 3]
+    5 two_by_5 one_by_5 two_of_5 one_of_5 [0 1 2 3 4]
+    6 two_by_6 one_by_6 two_of_6 one_of_6 [0 1 2 3 4 5]
 }
 
 #[cfg(target_arch = "x86_64")]
 kernels! {
     avx512, "avx512f", 16,
-    [_mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_add_ps _mm512_max_ps _mm512_min_ps],
-    1 two_by_1 one_by_1 [0]
-    2 two_by_2 one_by_2 [0 1]
-    3 two_by_3 one_by_3 [0 1 2]
-    4 two_by_4 one_by_4 [0 1 2 3]
-    5 two_by_5 one_by_5 [0 1 2 3 4]
-    6 two_by_6 one_by_6 [0 1 2 3 4 5]
-    7 two_by_7 one_by_7 [0 1 2 3 4 5 6]
-    8 two_by_8 one_by_8 [0 1 2 3 4 5 6 7]
-    9 two_by_9 one_by_9 [0 1 2 3 4 5 6 7 8]
-    10 two_by_10 one_by_10 [0 1 2 3 4 5 6 7 8 9]
-    11 two_by_11 one_by_11 [0 1 2 3 4 5 6 7 8 9 10]
-    12 two_by_12 one_by_12 [0 1 2 3 4 5 6 7 8 9 10 11]
+    [_mm512_load_ps _mm512_loadu_ps _mm512_storeu_ps _mm512_set1_ps _mm512_fmadd_ps _mm512_add_ps _mm512_max_ps _mm512_min_ps],
+    1 two_by_1 one_by_1 two_of_1 one_of_1 [0]
+    2 two_by_2 one_by_2 two_of_2 one_of_2 [0 1]
+    3 two_by_3 one_by_3 two_of_3 one_of_3 [0 1 2]
+    4 two_by_4 one_by_4 two_of_4 one_of_4 [0 1 2 3]
+    5 two_by_5 one_by_5 two_of_5 one_of_5 [0 1 2 3 4]
+    6 two_by_6 one_by_6 two_of_6 one_of_6 [0 1 2 3 4 5]
+    7 two_by_7 one_by_7 two_of_7 one_of_7 [0 1 2 3 4 5 6]
+    8 two_by_8 one_by_8 two_of_8 one_of_8 [0 1 2 3 4 5 6 7]
+    9 two_by_9 one_by_9 two_of_9 one_of_9 [0 1 2 3 4 5 6 7 8]
+    10 two_by_10 one_by_10 two_of_10 one_of_10 [0 1 2 3 4 5 6 7 8 9]
+    11 two_by_11 one_by_11 two_of_11 one_of_11 [0 1 2 3 4 5 6 7 8 9 10]
+    12 two_by_12 one_by_12 two_of_12 one_of_12 [0 1 2 3 4 5 6 7 8 9 10 11]
 }
 
 #[cfg(test)]
@@ -307,6 +491,11 @@ mod tests {
         known
     }
 
+    /// The first `n` values that begin at a line of the cache.
+    fn aligned(values: &[f32], n: usize) -> &[f32] {
+        &values[values.as_ptr().align_offset(LINE * size_of::<f32>())..][..n]
+    }
+
     fn noise(n: usize, seed: u32) -> Vec<f32> {
         let mut state = seed;
         let mut next = || {
@@ -319,13 +508,15 @@ mod tests {
     fn check(isa: Isa, n_rows: usize, n_registers: usize, [n_taps, depth]: [usize; 2]) {
         let width = n_registers * isa.lanes();
         let stride = width + 3;
-        let [values, panel, bias] =
-            [n_taps * n_rows * depth, n_taps * depth * width, width].map(|n| noise(n, n as u32 + 1));
-        let taps: Vec<&[f32]> = values.chunks_exact(depth).collect();
+        let [values, unaligned, bias] =
+            [n_taps * n_rows * depth, n_taps * depth * width + LINE, width].map(|n| noise(n, n as u32 + 1));
+        let panel = aligned(&unaligned, n_taps * depth * width);
+        let mut pieces = Pieces::new(depth);
+        values.chunks_exact(depth).for_each(|piece| pieces.push(piece));
         let added = noise(n_rows * stride, 7);
         let mut out = vec![f32::NAN; n_rows * stride];
         let bounds = [-1.5, 2.0];
-        let tile = Tile { taps: &taps, n_rows, depth, panel: &panel, bias: &bias, width, bounds };
+        let tile = Tile { pieces: &pieces, range: 0..n_taps * n_rows, n_rows, panel, bias: &bias, width, bounds };
         isa.multiply(&tile, &mut out, Some(&added), stride);
         for (place, found) in out.iter().enumerate() {
             let (row_idx, column) = (place / stride, place % stride);
@@ -335,7 +526,7 @@ mod tests {
             }
             let mut sum = bias[column];
             for (step, weights) in panel.chunks_exact(width).enumerate() {
-                let value = taps[step / depth * n_rows + row_idx][step % depth];
+                let value = pieces.list[step / depth * n_rows + row_idx][step % depth];
                 sum = if isa == Isa::Portable {
                     add_product::<FUSED>(sum, value, weights[column])
                 } else {
@@ -360,12 +551,64 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "a short piece")]
+    fn a_short_piece_is_refused() {
+        Pieces::new(2).push(&[1.0]);
+    }
+
+    #[test]
+    fn channels_by_themselves_are_the_same_with_every_kernel() {
+        for (n_channels, n_lines, step) in [(83, 3, 2), (48, 5, 1), (3, 3, 1)] {
+            for isa in known() {
+                for n_rows in 1..=isa.n_rows() {
+                    check_channels(isa, n_channels, n_lines, step, n_rows);
+                }
+            }
+        }
+    }
+
+    fn check_channels(isa: Isa, n_channels: usize, n_lines: usize, step: usize, n_rows: usize) {
+        let n_pixels = 1 + (n_rows - 1) * step + n_lines;
+        let values = noise(n_lines * n_pixels * n_channels, 3);
+        let lines: Vec<Pieces<'_>> = values
+            .chunks_exact(n_pixels * n_channels)
+            .map(|line| {
+                let mut pieces = Pieces::new(n_channels);
+                line.chunks_exact(n_channels).for_each(|pixel| pieces.push(pixel));
+                pieces
+            })
+            .collect();
+        let (weights, bias) = (noise(n_lines * n_lines * n_channels, 4), noise(n_channels, 5));
+        let (weights, bias, bounds) = (&*weights, &*bias, [-0.5, 1.0]);
+        let mut out = vec![f32::NAN; n_rows * n_channels + 1];
+        isa.convolve(&Channels { lines: &lines, first: 1, step, n_rows, weights, bias, bounds }, &mut out);
+        for (place, found) in out[..n_rows * n_channels].iter().enumerate() {
+            let (row_idx, channel) = (place / n_channels, place % n_channels);
+            let mut sum = bias[channel];
+            for tap_idx in 0..n_lines * n_lines {
+                let (y, x) = (tap_idx / n_lines, 1 + row_idx * step + tap_idx % n_lines);
+                let (value, weight) = (lines[y].list[x][channel], weights[tap_idx * n_channels + channel]);
+                sum = if isa == Isa::Portable {
+                    add_product::<FUSED>(sum, value, weight)
+                } else {
+                    value.mul_add(weight, sum)
+                };
+            }
+            assert_eq!(found.to_bits(), sum.clamp(-0.5, 1.0).to_bits(), "{isa:?} {n_rows} at {row_idx} {channel}");
+        }
+        assert!(out[n_rows * n_channels].is_nan(), "{isa:?} wrote behind its pixels");
+    }
+
+    #[test]
     fn a_nan_passes_the_bounds() {
         for isa in known() {
             let width = isa.lanes();
-            let (panel, bias, mut out) = (vec![1.0; width], vec![0.0; width], vec![0.0; width]);
+            let (ones, bias, mut out) = ([1.0; 2 * LINE], vec![0.0; width], vec![0.0; width]);
             let bounds = [0.0, 6.0];
-            let tile = Tile { taps: &[&[f32::NAN]], n_rows: 1, depth: 1, panel: &panel, bias: &bias, width, bounds };
+            let panel = aligned(&ones, width);
+            let mut pieces = Pieces::new(1);
+            pieces.push(&[f32::NAN]);
+            let tile = Tile { pieces: &pieces, range: 0..1, n_rows: 1, panel, bias: &bias, width, bounds };
             isa.multiply(&tile, &mut out, None, width);
             assert!(out.iter().all(|value| value.is_nan()), "{isa:?}");
         }
@@ -376,11 +619,13 @@ mod tests {
     fn a_short_output_is_refused() {
         let isa = Isa::best();
         let width = isa.lanes();
+        let mut pieces = Pieces::new(1);
+        [1.0, 2.0].iter().for_each(|value| pieces.push(std::slice::from_ref(value)));
         let tile = Tile {
-            taps: &[&[1.0], &[1.0]],
+            pieces: &pieces,
+            range: 0..2,
             n_rows: 2,
-            depth: 1,
-            panel: &vec![1.0; width],
+            panel: aligned(&[1.0; 2 * LINE], width),
             bias: &vec![0.0; width],
             width,
             bounds: [0.0, 1.0],

@@ -1,19 +1,17 @@
 //! Weights as the CPU multiplies by them: packed once into panels, and what runs rows over them.
 
-use std::sync::Arc;
+use std::{ops::Range, sync::Arc};
 
 use rayon::prelude::*;
 
 use super::{
     Activation,
-    kernel::{Isa, Tile},
+    kernel::{Isa, LINE, Pieces, Tile},
     window::Unfolded,
 };
 
 /// Rows that are taken through all panels while they are in the cache.
 const BLOCK: usize = 96;
-/// Numbers in a line of the cache. Panels begin at one.
-const LINE: usize = 16;
 
 /// A matrix `[summed, columns]` in panels of a few columns, each row by row. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -41,8 +39,8 @@ pub(super) trait Rows: Sync {
     /// Pieces of a row, and values of a piece.
     fn pieces(&self) -> [usize; 2];
 
-    /// One piece of a row.
-    fn piece(&self, row_idx: usize, piece_idx: usize) -> &[f32];
+    /// Puts one piece of each of these rows in.
+    fn take<'a>(&'a self, rows: Range<usize>, piece_idx: usize, pieces: &mut Pieces<'a>);
 }
 
 /// Rows of so many values, one behind the other; each begins `stride` behind the one before.
@@ -57,8 +55,8 @@ impl Rows for Plain<'_> {
         [1, self.n_summed]
     }
 
-    fn piece(&self, row_idx: usize, _piece_idx: usize) -> &[f32] {
-        &self.values[row_idx * self.stride..][..self.n_summed]
+    fn take<'a>(&'a self, rows: Range<usize>, _piece_idx: usize, pieces: &mut Pieces<'a>) {
+        rows.for_each(|row_idx| pieces.push(&self.values[row_idx * self.stride..][..self.n_summed]));
     }
 }
 
@@ -131,30 +129,36 @@ impl Matrix {
         assert_eq!(n_pieces * depth, self.n_summed, "rows of another length");
         let n_tiles = n_rows.div_ceil(self.isa.n_rows()).max(1);
         let start_of = |tile_idx: usize| tile_idx * n_rows / n_tiles;
-        let mut pieces: Vec<&[f32]> = Vec::with_capacity(n_rows * n_pieces);
+        let mut pieces = Pieces::new(depth);
         for tile_idx in 0..n_tiles {
             for piece_idx in 0..n_pieces {
-                let places = start_of(tile_idx)..start_of(tile_idx + 1);
-                pieces.extend(places.map(|row_idx| rows.piece(first + row_idx, piece_idx)));
+                rows.take(first + start_of(tile_idx)..first + start_of(tile_idx + 1), piece_idx, &mut pieces);
             }
         }
         let mut panel_start = self.start;
+        let bounds = finish.activation.bounds();
         for (column, width) in panels(self.isa, self.n_columns) {
             let panel = &self.values[panel_start..][..self.n_summed * width];
             panel_start += panel.len();
             let is_whole = column + width <= self.n_columns;
             for tile_idx in 0..n_tiles {
                 let [start, end] = [start_of(tile_idx), start_of(tile_idx + 1)];
-                let taps = &pieces[start * n_pieces..end * n_pieces];
                 let at = start * stride + column;
                 let added = finish.added.map(|added| &added[at..]);
                 let out = &mut out[at..];
-                let tile = Tile { taps, n_rows: end - start, depth, panel, bias: &[], width, bounds: finish.bounds() };
+                let tile = Tile {
+                    pieces: &pieces,
+                    range: start * n_pieces..end * n_pieces,
+                    n_rows: end - start,
+                    panel,
+                    bias: &finish.bias[column..],
+                    width,
+                    bounds,
+                };
                 if is_whole {
-                    let bias = &finish.bias[column..];
-                    self.isa.multiply(&Tile { bias, ..tile }, out, added, stride);
+                    self.isa.multiply(&tile, out, added, stride);
                 } else {
-                    self.multiply_part(tile, &finish.bias[column..], out, added, stride);
+                    self.multiply_part(tile, self.n_columns - column, out, added, stride);
                 }
                 if !finish.activation.is_bounds() {
                     let width = width.min(self.n_columns - column);
@@ -167,33 +171,22 @@ impl Matrix {
     }
 
     /// A tile of fewer columns than the panel has.
-    fn multiply_part(&self, tile: Tile<'_>, bias: &[f32], out: &mut [f32], added: Option<&[f32]>, stride: usize) {
+    fn multiply_part(&self, tile: Tile<'_>, n_columns: usize, out: &mut [f32], added: Option<&[f32]>, stride: usize) {
         // Two registers by as many rows as there are, of the largest kernels.
-        let mut spare = [0.0_f32; 32 * 12];
-        let mut wide_bias = [0.0_f32; 32];
-        wide_bias[..bias.len()].copy_from_slice(bias);
-        let (width, bounds) = (tile.width, tile.bounds);
-        let unbound = [f32::NEG_INFINITY, f32::INFINITY];
-        let n_rows = tile.n_rows;
-        self.isa.multiply(&Tile { bias: &wide_bias[..width], bounds: unbound, ..tile }, &mut spare, None, width);
+        let mut spare = [0.0_f32; 2 * LINE * 12];
+        let mut bias = [0.0_f32; 2 * LINE];
+        bias[..n_columns].copy_from_slice(&tile.bias[..n_columns]);
+        let Tile { n_rows, width, bounds: [least, most], .. } = tile;
+        let unbound = Activation::Identity.bounds();
+        self.isa.multiply(&Tile { bias: &bias, bounds: unbound, ..tile }, &mut spare, None, width);
         for row_idx in 0..n_rows {
-            let sums = &mut spare[row_idx * width..][..bias.len()];
+            let sums = &mut spare[row_idx * width..][..n_columns];
             if let Some(added) = added {
                 sums.iter_mut().zip(&added[row_idx * stride..]).for_each(|(sum, added)| *sum += added);
             }
             for (out, sum) in out[row_idx * stride..].iter_mut().zip(sums) {
-                *out = sum.clamp(bounds[0], bounds[1]);
+                *out = sum.clamp(least, most);
             }
-        }
-    }
-}
-
-impl Finish<'_> {
-    fn bounds(&self) -> [f32; 2] {
-        match self.activation {
-            Activation::Relu => [0.0, f32::INFINITY],
-            Activation::Relu6 => [0.0, 6.0],
-            _ => [f32::NEG_INFINITY, f32::INFINITY],
         }
     }
 }

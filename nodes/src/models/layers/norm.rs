@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::{
     kernel::{Isa, Work, add_product},
     parameter::Parameter,
-    softmax::reduce,
+    softmax::{add, reduce},
     values::with_values,
 };
 
@@ -66,11 +66,11 @@ impl Work for Rows<'_> {
     fn run<const FUSED: bool>(self) {
         let n = self.weight.len();
         for (out, values) in self.out.chunks_exact_mut(n).zip(self.values.chunks_exact(n)) {
-            let mean = reduce(values, 0.0, |a, b| a + b) / n as f32;
+            let mean = reduce(values, 0.0, add, add) / n as f32;
             for (out, value) in out.iter_mut().zip(values) {
                 *out = value - mean;
             }
-            let variance = reduce(out, 0.0, |sum, value| add_product::<FUSED>(sum, value, value)) / n as f32;
+            let variance = reduce(out, 0.0, |sum, value| add_product::<FUSED>(sum, value, value), add) / n as f32;
             let scale = 1.0 / (variance + self.eps).sqrt();
             for ((out, weight), bias) in out.iter_mut().zip(self.weight).zip(self.bias) {
                 *out = add_product::<FUSED>(*bias, *out * scale, *weight);

@@ -1,6 +1,8 @@
 //! What a convolution multiplies: the windows of images, as rows of a matrix product.
 
-use super::{Axis, matrix::Rows};
+use std::ops::Range;
+
+use super::{Axis, kernel::Pieces, matrix::Rows};
 
 /// Windows over images that lie pixel by pixel. Each tap of a window is a pixel, so nothing is copied.
 pub(super) struct Windows<'a> {
@@ -19,18 +21,29 @@ impl Rows for Windows<'_> {
         [self.kernel * self.kernel, self.zeros.len()]
     }
 
-    fn piece(&self, row_idx: usize, piece_idx: usize) -> &[f32] {
+    fn take<'a>(&'a self, rows: Range<usize>, piece_idx: usize, pieces: &mut Pieces<'a>) {
         let n_windows = self.y.n_out * self.x.n_out;
-        let (image_idx, window_idx) = (row_idx / n_windows, row_idx % n_windows);
-        let (out_y, out_x) = (window_idx / self.x.n_out, window_idx % self.x.n_out);
-        let y = self.y.read(out_y * self.stride + piece_idx / self.kernel);
-        let x = self.x.read(out_x * self.stride + piece_idx % self.kernel);
-        let (Some(y), Some(x)) = (y, x) else {
-            return self.zeros;
-        };
+        let (mut image_idx, window_idx) = (rows.start / n_windows, rows.start % n_windows);
+        let (mut out_y, mut out_x) = (window_idx / self.x.n_out, window_idx % self.x.n_out);
+        let (tap_y, tap_x) = (piece_idx / self.kernel, piece_idx % self.kernel);
         let n_channels = self.zeros.len();
-        let pixel = (image_idx * self.y.n_in + y) * self.x.n_in + x;
-        &self.pixels[pixel * n_channels..][..n_channels]
+        for _ in rows {
+            let (y, x) = (self.y.read(out_y * self.stride + tap_y), self.x.read(out_x * self.stride + tap_x));
+            pieces.push(match (y, x) {
+                (Some(y), Some(x)) => {
+                    let pixel = (image_idx * self.y.n_in + y) * self.x.n_in + x;
+                    &self.pixels[pixel * n_channels..][..n_channels]
+                }
+                _ => self.zeros,
+            });
+            out_x += 1;
+            if out_x == self.x.n_out {
+                (out_y, out_x) = (out_y + 1, 0);
+            }
+            if out_y == self.y.n_out {
+                (image_idx, out_y) = (image_idx + 1, 0);
+            }
+        }
     }
 }
 
