@@ -4,13 +4,14 @@
 
 Builds the bench `layers` of both in work trees and target folders of their own under `target/compare` (the first time takes as long as
 building everything), runs one turn of the one, one of the other, and so on, and prints what AFTER takes of BEFORE's time: the median of the
-rounds' ratios, the quarter and three quarters of them, and the same of processor time. Below 1 AFTER is faster.
+rounds' ratios, the quarter and three quarters of them, and the same of processor time. Below 1 AFTER is faster. A program that was
+built already may stand in a commit's place.
 """
 
 import argparse
+import json
 import statistics
 import subprocess
-import json
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,6 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def build(commit, profile):
     """The bench's program of a commit."""
+    if Path(commit).is_file():
+        return commit
     name = subprocess.run(["git", "rev-parse", "--short", f"{commit}^{{commit}}"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
     tree = ROOT / "target/compare" / name
     if not tree.exists():
@@ -54,7 +57,7 @@ def main():
     options.add_argument("--rounds", type=int, default=11)
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--dev", action="store_true", help="the development build, which is there sooner")
-    options = options.parse_args()
+    options = options.parse_intermixed_args()
     profile = [] if options.dev else ["--release"]
     sides = [Side(build(commit, profile), options) for commit in (options.before, options.after)]
     for side in sides:

@@ -241,7 +241,7 @@ def main():
     options.add_argument("program", help="the bench `layers` as cargo built it")
     options.add_argument("models", nargs="*", default=list(MODELS), metavar="MODEL", help=", ".join(MODELS))
     options.add_argument("--rounds", type=int, default=9)
-    options = options.parse_args()
+    options = options.parse_intermixed_args()
     unknown = set(options.models) - set(MODELS)
     if unknown:
         sys.exit(f"there is no model {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")

@@ -9,6 +9,10 @@ use std::ops::Range;
 /// Numbers in a line of the cache, and at most in a register.
 pub(super) const LINE: usize = 16;
 
+/// How many weights ahead of those in use are fetched into the first cache: most panels are too large for it.
+#[cfg(target_arch = "x86_64")]
+const AHEAD: usize = 24 * LINE;
+
 /// A set of kernels. Which one there is, is asked once, when weights are packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Isa {
@@ -309,7 +313,7 @@ macro_rules! kernels {
     ($isa:ident, $features:literal, $lanes:literal, [$load_aligned:ident $load:ident $store:ident $splat:ident $fma:ident $add:ident $max:ident $min:ident],
      $($n_rows:literal $two:ident $one:ident $two_registers:ident $one_register:ident [$($row:literal)*])*) => {
         mod $isa {
-            use std::arch::x86_64::{$load_aligned, $load, $store, $splat, $fma, $add, $max, $min};
+            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch, $load_aligned, $load, $store, $splat, $fma, $add, $max, $min};
 
             use super::{Channels, Tile};
 
@@ -369,7 +373,11 @@ macro_rules! kernels {
                     let rows = [$(rows[$row].as_ptr()),*];
                     for place in 0..tile.pieces.depth {
                         let mut taken = [$splat(0.0); $n_registers];
-                        kernels!(@each $registers register => { taken[register] = $load_aligned(weights.wrapping_add(register * $lanes)); });
+                        kernels!(@each $registers register => {
+                            let place = weights.wrapping_add(register * $lanes);
+                            taken[register] = $load_aligned(place);
+                            _mm_prefetch::<_MM_HINT_T0>(place.wrapping_add(super::AHEAD).cast());
+                        });
                         weights = weights.wrapping_add($n_registers * $lanes);
                         $(
                             let value = $splat(*rows[$row].wrapping_add(place));

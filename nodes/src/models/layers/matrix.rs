@@ -11,7 +11,7 @@ use super::{
 };
 
 /// Rows that are taken through all panels while they are in the cache.
-const BLOCK: usize = 96;
+const BLOCK: usize = 200;
 
 /// A matrix `[summed, columns]` in panels of a few columns, each row by row. Cheap to clone.
 #[derive(Debug, Clone)]
