@@ -1,10 +1,11 @@
 //! What the layers and the models take on the CPU, image by image.
 //!
 //! ```text
-//! cargo bench --workspace --features testing --bench layers -- [--threads N] [--rounds N | --turns] [PART OF A NAME …]
+//! cargo bench --workspace --features testing --bench layers -- \
+//!     [--threads N] [--batch N] [--rounds N | --turns] [PART OF A NAME …]
 //! ```
 //!
-//! One line a case: the name, milliseconds an image and processor milliseconds an image, medians of the rounds. Weights are
+//! Models compute batches, layers single images. One line a case: the name, milliseconds an image and processor milliseconds an image, medians of the rounds. Weights are
 //! random. Cases take turns, so that what else runs on the machine disturbs all alike.
 //!
 //! With `--turns` each line that comes in is answered by a round, in seconds, and an empty line: `benches/compare_commits.py` and
@@ -109,7 +110,7 @@ fn model(name: &str, n_images: usize) -> Case {
 type Make = Box<dyn Fn() -> Case>;
 
 /// Names, and how to make the cases: only those that are wanted are made.
-fn cases(n_threads: usize) -> Vec<(&'static str, Make)> {
+fn cases(n_images: usize) -> Vec<(&'static str, Make)> {
     use Channels::{Mixed, Separate};
     let mut cases: Vec<(&'static str, Make)> = Vec::new();
     let convs = [
@@ -157,19 +158,20 @@ fn cases(n_threads: usize) -> Vec<(&'static str, Make)> {
         ("model resnet50", "resnet50"),
         ("model vit_base_patch16_224", "vit_base_patch16_224"),
     ] {
-        cases.push((name, Box::new(move || model(arch, n_threads))));
+        cases.push((name, Box::new(move || model(arch, n_images))));
     }
     cases
 }
 
 #[expect(clippy::print_stdout, reason = "what it is for")]
 fn main() {
-    let (mut n_threads, mut n_rounds, mut in_turns, mut wanted) = (1, 9, false, Vec::new());
+    let (mut n_threads, mut n_images, mut n_rounds, mut in_turns, mut wanted) = (1, 1, 9, false, Vec::new());
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         let mut number = || arguments.next().and_then(|text| text.parse().ok()).expect("a number behind the option");
         match argument.as_str() {
             "--threads" => n_threads = number(),
+            "--batch" => n_images = number(),
             "--rounds" => n_rounds = number(),
             "--turns" => in_turns = true,
             // Cargo says it to every bench.
@@ -180,7 +182,7 @@ fn main() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("a pool");
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     let mut cases: Vec<Case> =
-        cases(n_threads).iter().filter(|(name, _)| is_wanted(name)).map(|(_, make)| make()).collect();
+        cases(n_images).iter().filter(|(name, _)| is_wanted(name)).map(|(_, make)| make()).collect();
     for case in &cases {
         pool.install(|| (case.call)().expect("an output"));
     }
