@@ -238,6 +238,8 @@ fn is_image(ty: &ColumnType) -> bool {
 
 impl NodeKind for Infer {
     const NAME: &'static str = "infer";
+    /// 2: on the CPU sums are fused, and in another order.
+    const REVISION: u32 = 2;
     const INCIDENTAL: &'static [&'static str] = &["batch", "device"];
     const EXAMPLE: &'static str = "scores: {kind: infer, with: {model: models/efficientnet_lite0}}";
 

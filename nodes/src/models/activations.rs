@@ -174,9 +174,9 @@ mod tests {
         let peak = map(3, 518) + 1369 * 384 + 8 * tokens + 2 * 6 * 1370 * 1370;
         let json = r#"{"model_type": "dinov2", "hidden_size": 384, "num_attention_heads": 6, "image_size": 518}"#;
         check_described(json, 518, peak);
-        // Another size than the trained one.
+        // Another size than the trained one: the scores are still the most.
         let tokens = 257 * 384;
-        check_described(json, 224, map(3, 224) + 256 * 384 + 3 * tokens + 3 * 4 * tokens);
+        check_described(json, 224, map(3, 224) + 256 * 384 + 8 * tokens + 2 * 6 * 257 * 257);
         // Gated: twice the hidden layer together, and apart, and what passes.
         let json =
             r#"{"model_type": "dinov2", "hidden_size": 1536, "num_attention_heads": 24, "use_swiglu_ffn": true}"#;

@@ -3,7 +3,7 @@
 //!
 //! Canonical names are transformers', but for the blocks.
 
-use candle_core::{Module, Result, Tensor};
+use candle_core::{Result, Tensor};
 
 use crate::decode::Interpolation;
 

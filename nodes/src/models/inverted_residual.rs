@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor};
 use super::{
     activations::{Map, Tally},
     arch::Parameters,
-    layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean},
+    layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, global_mean},
     load::LoadError,
     network::{Network, Outputs},
     reader::ParamReader,
@@ -204,11 +204,12 @@ impl Network for Mobile {
 
 impl Block {
     fn forward(&self, input: &Tensor) -> Result<Tensor> {
+        let (last, convs) = self.convs.split_last().expect("every block has convolutions");
         let mut values = input.clone();
-        for conv in &self.convs {
+        for conv in convs {
             values = conv.forward(&values)?;
         }
-        if self.residual { add_and_activate(values, input, Activation::Identity) } else { Ok(values) }
+        if self.residual { last.forward_and_add(&values, input, Activation::Identity) } else { last.forward(&values) }
     }
 }
 

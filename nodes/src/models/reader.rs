@@ -103,7 +103,7 @@ impl<'a> ParamReader<'a> {
     pub fn layer_norm(&self, name: &str, eps: f64) -> Result<LayerNorm, LoadError> {
         let weight = self.tensor(&format!("{name}.weight"))?;
         let bias = self.tensor(&format!("{name}.bias"))?;
-        Ok(LayerNorm::new(weight, bias, eps))
+        LayerNorm::new(weight, bias, eps).map_err(|error| self.device_error(error))
     }
 
     fn conv_of(&self, weight: Tensor, bias: Tensor, spec: ConvSpec) -> Result<Conv, LoadError> {

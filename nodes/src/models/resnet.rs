@@ -7,9 +7,7 @@ use candle_core::{Result, Tensor};
 use super::{
     activations::{Map, Tally},
     arch::Parameters,
-    layers::{
-        Activation, Channels, Conv, ConvSpec, Linear, Padding, add_and_activate, global_mean, max_pool_3x3_stride_2,
-    },
+    layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, global_mean, max_pool_3x3_stride_2},
     load::LoadError,
     network::{Network, Outputs},
     reader::ParamReader,
@@ -226,15 +224,16 @@ impl Network for ResNet {
 
 impl Block {
     fn forward(&self, input: &Tensor) -> Result<Tensor> {
-        let mut values = input.clone();
-        for conv in &self.convs {
-            values = conv.forward(&values)?;
-        }
         let shortcut = match &self.shortcut {
             Some(shortcut) => shortcut.forward(input)?,
             None => input.clone(),
         };
-        add_and_activate(values, &shortcut, Activation::Relu)
+        let (last, convs) = self.convs.split_last().expect("every block has convolutions");
+        let mut values = input.clone();
+        for conv in convs {
+            values = conv.forward(&values)?;
+        }
+        last.forward_and_add(&values, &shortcut, Activation::Relu)
     }
 }
 

@@ -2,14 +2,14 @@
 //!
 //! Canonical names are transformers', but for the blocks.
 
-use candle_core::{IndexOp, Module, Result, Tensor};
+use candle_core::{IndexOp, Result, Tensor};
 
 use crate::decode::{Interpolation, Preprocess, Resize};
 
 use super::{
     activations::{Map, Tally},
     arch::{Arch, InputSize, Parameters},
-    layers::{Activation, Conv, LayerNorm, Linear, add_and_activate},
+    layers::{Activation, Conv, LayerNorm, Linear},
     load::LoadError,
     network::{Network, Outputs},
     normalize::Normalize,
@@ -173,6 +173,6 @@ impl Pooling {
         let query = self.query.broadcast_as((n_rows, n_heads, 1, head_width))?.contiguous()?;
         let found = self.proj.forward(&mix(&query, &both.i(0)?.contiguous()?, &both.i(1)?.contiguous()?)?)?;
         let hidden = self.fc1.forward(&self.norm.forward(&found)?)?;
-        add_and_activate(self.fc2.forward(&hidden)?, &found, Activation::Identity)?.i((.., 0))
+        self.fc2.forward_and_add(&hidden, &found)?.i((.., 0))
     }
 }

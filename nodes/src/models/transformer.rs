@@ -4,13 +4,13 @@
 //! Canonical names are timm's. What makes one model differ from another are the figures of a [`Design`]. Where a model
 //! scales what a block adds, the scale is folded into the layer before it.
 
-use candle_core::{D, IndexOp, Module, Result, Tensor};
+use candle_core::{D, IndexOp, Result, Tensor};
 use candle_nn::ops::softmax_last_dim;
 
 use super::{
     activations::{Map, Tally},
     arch::Parameters,
-    layers::{Activation, Channels, Conv, ConvSpec, LayerNorm, Linear, Padding, add_and_activate, gate},
+    layers::{Activation, Channels, Conv, ConvSpec, LayerNorm, Linear, Padding, add_and_activate, attend, gate},
     load::LoadError,
     reader::ParamReader,
     scheme::Location,
@@ -159,23 +159,25 @@ impl Block {
 
     fn forward(&self, tokens: &Tensor) -> Result<Tensor> {
         let attended = self.attend(&self.norm1.forward(tokens)?)?;
-        let tokens = add_and_activate(attended, tokens, Activation::Identity)?;
+        let tokens = self.proj.forward_and_add(&attended, tokens)?;
         let first = self.fc1.forward(&self.norm2.forward(&tokens)?)?;
         let hidden = match self.mlp {
             Mlp::Plain(_) => first,
             Mlp::Gated => gate(&first)?,
         };
-        add_and_activate(self.fc2.forward(&hidden)?, &tokens, Activation::Identity)
+        self.fc2.forward_and_add(&hidden, &tokens)
     }
 
     fn attend(&self, tokens: &Tensor) -> Result<Tensor> {
         let (n_rows, n_tokens, width) = tokens.dims3()?;
         let head_width = width / self.n_heads;
         let qkv = self.qkv.forward(tokens)?;
+        if qkv.device().is_cpu() {
+            return attend(&qkv, self.n_heads);
+        }
         let qkv = qkv.reshape((n_rows, n_tokens, 3, self.n_heads, head_width))?.permute((2, 0, 3, 1, 4))?;
         let query = (qkv.i(0)?.contiguous()? * (1.0 / (head_width as f64).sqrt()))?;
-        let mixed = mix(&query, &qkv.i(1)?.contiguous()?, &qkv.i(2)?.contiguous()?)?;
-        self.proj.forward(&mixed)
+        mix(&query, &qkv.i(1)?.contiguous()?, &qkv.i(2)?.contiguous()?)
     }
 }
 

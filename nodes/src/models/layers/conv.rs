@@ -1,15 +1,20 @@
 //! A convolution with its bias and activation.
 
-use candle_core::{D, Result, Tensor, bail};
+use std::sync::Arc;
+
+use candle_core::{D, DType, Result, Tensor, bail};
 
 use super::{
-    Activation, Axis,
+    Activation, Axis, add_and_activate,
     depthwise::Depthwise,
-    finish::{Along, BiasActivation},
-    has_kernels,
-    im2col::Im2Col,
+    matrix::{Finish, Matrix, Plain},
     parameter::Parameter,
+    values::{images_of, pixels_of, with_values},
+    window::{Unfolded, Windows},
 };
+
+/// Below so many input channels, windows are copied together: a tap of so few would be a loop of two or three steps.
+const FEW: usize = 8;
 
 /// How a convolution runs over an image.
 #[derive(Debug, Clone, Copy)]
@@ -47,72 +52,196 @@ pub enum Channels {
 /// A convolution layer. Weights are shared when it is cloned.
 #[derive(Debug, Clone)]
 pub struct Conv {
-    /// `[out, in, k, k]`, or `[channels, 1, k, k]` where channels are separate.
-    weight: Tensor,
-    /// `[out, in · k · k]`, the same values.
-    matrix: Tensor,
+    weights: Weights,
     bias: Parameter,
-    /// The weight again, where each channel is convolved by itself.
-    filters: Option<Parameter>,
+    n_in: usize,
+    n_out: usize,
     kernel: usize,
     spec: ConvSpec,
+}
+
+/// A weight as what computes reads it.
+#[derive(Debug, Clone)]
+enum Weights {
+    /// On the CPU: a row for each tap of a window and each of its channels.
+    PixelByPixel(Matrix),
+    /// On the CPU, for few channels: a row for each channel of a window and each of its taps.
+    ChannelByChannel(Matrix),
+    /// On the CPU, where channels are separate: `[k, k, channels]`.
+    Filters(Arc<Vec<f32>>),
+    /// Elsewhere: `[out, in, k, k]`, or `[channels, 1, k, k]` where channels are separate.
+    Tensor(Parameter, Tensor),
+}
+
+impl Weights {
+    fn new(weight: Tensor, spec: ConvSpec) -> Result<Self> {
+        let weight = weight.contiguous()?;
+        if !weight.device().is_cpu() {
+            return Ok(Self::Tensor(Parameter::new(&weight)?, weight));
+        }
+        let (n_out, n_in, kernel, _) = weight.dims4()?;
+        let n_taps = kernel * kernel;
+        let values = weight.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
+        let shape = [n_in * n_taps, n_out];
+        Ok(match spec.channels {
+            Channels::Separate => {
+                let by_tap = (0..n_taps).flat_map(|tap_idx| (0..n_out).map(move |n| n * n_taps + tap_idx));
+                Self::Filters(Arc::new(by_tap.map(|place| values[place]).collect()))
+            }
+            Channels::Mixed if n_in < FEW => {
+                Self::ChannelByChannel(Matrix::new(shape, |place, out| values[out * n_in * n_taps + place]))
+            }
+            Channels::Mixed => Self::PixelByPixel(Matrix::new(shape, |place, out| {
+                values[(out * n_in + place % n_in) * n_taps + place / n_in]
+            })),
+        })
+    }
 }
 
 impl Conv {
     /// A layer of these weights.
     pub fn new(weight: Tensor, bias: Tensor, spec: ConvSpec) -> Result<Self> {
-        let (n_out, n_in, kernel, kernel_width) = weight.dims4()?;
-        if kernel != kernel_width || bias.dims() != [n_out] {
+        let (n_out, n_read, kernel, kernel_width) = weight.dims4()?;
+        let is_separate = spec.channels == Channels::Separate;
+        if kernel != kernel_width || bias.dims() != [n_out] || (is_separate && n_read != 1) {
             bail!("a convolution of weight {:?} and bias {:?}", weight.dims(), bias.dims());
         }
-        let weight = weight.contiguous()?;
-        let matrix = weight.reshape((n_out, n_in * kernel * kernel))?;
-        let filters = (spec.channels == Channels::Separate).then(|| Parameter::new(&weight)).transpose()?;
-        Ok(Self { weight, matrix, bias: Parameter::new(&bias)?, filters, kernel, spec })
+        let n_in = if is_separate { n_out } else { n_read };
+        Ok(Self { weights: Weights::new(weight, spec)?, bias: Parameter::new(&bias)?, n_in, n_out, kernel, spec })
     }
 
     /// Runs over `[rows, in, height, width]`; the output is a new tensor that nothing else shares.
     pub fn forward(&self, images: &Tensor) -> Result<Tensor> {
-        if has_kernels(images.device()) { self.forward_kernels(images) } else { self.forward_candle(images) }
+        self.forward_with(images, None, self.spec.activation)
     }
 
-    /// By the kernels of this folder and candle's matrix product.
-    fn forward_kernels(&self, images: &Tensor) -> Result<Tensor> {
-        let (n_rows, n_in, height, width) = images.dims4()?;
-        let [y, x] = [self.axis(height)?, self.axis(width)?];
-        let images = images.contiguous()?;
-        if let Some(filters) = &self.filters {
-            return images.apply_op1_no_bwd(&Depthwise {
-                weight: filters,
-                bias: &self.bias,
-                kernel: self.kernel,
-                stride: self.spec.stride,
-                y,
-                x,
-                activation: self.spec.activation,
-            });
+    /// The same, with `added`, which has the output's shape, added to it and activated: how a residual branch joins.
+    pub fn forward_and_add(&self, images: &Tensor, added: &Tensor, activation: Activation) -> Result<Tensor> {
+        if self.spec.activation == Activation::Identity {
+            return self.forward_with(images, Some(added), activation);
         }
-        let columns = if self.kernel == 1 && self.spec.stride == 1 {
+        add_and_activate(self.forward(images)?, added, activation)
+    }
+
+    fn forward_with(&self, images: &Tensor, added: Option<&Tensor>, activation: Activation) -> Result<Tensor> {
+        let (_, n_in, height, width) = images.dims4()?;
+        if n_in != self.n_in {
+            bail!("a convolution of {} channels over {:?}", self.n_in, images.dims());
+        }
+        let [y, x] = [self.axis(height)?, self.axis(width)?];
+        let found = match &self.weights {
+            Weights::PixelByPixel(matrix) => return self.multiply(matrix, images, [y, x], added, activation),
+            Weights::ChannelByChannel(matrix) => self.multiply_unfolded(matrix, images, [y, x])?,
+            Weights::Filters(filters) => self.convolve_channels(filters, images, [y, x])?,
+            Weights::Tensor(filters, weight) => self.forward_elsewhere(filters, weight, images, [y, x])?,
+        };
+        match added {
+            Some(added) => add_and_activate(found, added, activation),
+            None => Ok(found),
+        }
+    }
+
+    fn multiply(
+        &self,
+        matrix: &Matrix,
+        images: &Tensor,
+        [y, x]: [Axis; 2],
+        added: Option<&Tensor>,
+        activation: Activation,
+    ) -> Result<Tensor> {
+        let shape = [images.dim(0)?, self.n_out, y.n_out, x.n_out];
+        let added = match added {
+            Some(added) if added.dims() != shape => bail!("{shape:?} joined by {:?}", added.dims()),
+            added => added.map(pixels_of).transpose()?,
+        };
+        let mut out = vec![0.0_f32; shape.iter().product()];
+        with_values(&pixels_of(images)?, |pixels| {
+            let mut compute = |added: Option<&[f32]>| {
+                let finish = Finish { bias: self.bias.host(), added, activation };
+                if self.kernel == 1 && self.spec.stride == 1 {
+                    let rows = Plain { values: pixels, n_summed: self.n_in, stride: self.n_in };
+                    matrix.multiply(&rows, finish, &mut out);
+                } else {
+                    let zeros = vec![0.0; self.n_in];
+                    let (kernel, stride) = (self.kernel, self.spec.stride);
+                    matrix.multiply(&Windows { pixels, zeros: &zeros, kernel, stride, y, x }, finish, &mut out);
+                }
+                Ok(())
+            };
+            match &added {
+                Some(added) => with_values(added, |added| compute(Some(added))),
+                None => compute(None),
+            }
+        })?;
+        images_of(out, shape)
+    }
+
+    fn multiply_unfolded(&self, matrix: &Matrix, images: &Tensor, [y, x]: [Axis; 2]) -> Result<Tensor> {
+        let shape = [images.dim(0)?, self.n_out, y.n_out, x.n_out];
+        let mut out = vec![0.0_f32; shape.iter().product()];
+        with_values(images, |images| {
+            let (kernel, stride) = (self.kernel, self.spec.stride);
+            let windows = Unfolded { images, n_channels: self.n_in, kernel, stride, y, x };
+            let finish = Finish { bias: self.bias.host(), added: None, activation: self.spec.activation };
+            matrix.multiply_unfolded(&windows, finish, &mut out);
+            Ok(())
+        })?;
+        images_of(out, shape)
+    }
+
+    fn convolve_channels(&self, filters: &[f32], images: &Tensor, [y, x]: [Axis; 2]) -> Result<Tensor> {
+        let shape = [images.dim(0)?, self.n_out, y.n_out, x.n_out];
+        let mut out = vec![0.0_f32; shape.iter().product()];
+        with_values(&pixels_of(images)?, |pixels| {
+            let ConvSpec { stride, activation, .. } = self.spec;
+            let (bias, kernel) = (self.bias.host(), self.kernel);
+            Depthwise { weight: filters, bias, kernel, stride, y, x, activation }.convolve(pixels, &mut out);
+            Ok(())
+        })?;
+        images_of(out, shape)
+    }
+
+    fn forward_elsewhere(
+        &self,
+        _filters: &Parameter,
+        weight: &Tensor,
+        images: &Tensor,
+        axes: [Axis; 2],
+    ) -> Result<Tensor> {
+        #[cfg(feature = "cuda")]
+        if images.device().is_cuda() {
+            return self.forward_cuda(_filters, weight, images, axes);
+        }
+        self.forward_candle(weight, images, axes)
+    }
+
+    /// By the kernels of CUDA and candle's matrix product.
+    #[cfg(feature = "cuda")]
+    fn forward_cuda(&self, filters: &Parameter, weight: &Tensor, images: &Tensor, [y, x]: [Axis; 2]) -> Result<Tensor> {
+        use super::on_cuda::{Along, BiasActivation, Depthwise, Im2Col};
+
+        let (n_rows, n_in, height, width) = images.dims4()?;
+        let images = images.contiguous()?;
+        let (kernel, ConvSpec { stride, activation, .. }) = (self.kernel, self.spec);
+        let bias = &self.bias;
+        if self.spec.channels == Channels::Separate {
+            return images.apply_op1_no_bwd(&Depthwise { weight: filters, bias, kernel, stride, y, x, activation });
+        }
+        let columns = if kernel == 1 && stride == 1 {
             images.reshape((n_rows, n_in, height * width))?
         } else {
-            images.apply_op1_no_bwd(&Im2Col { kernel: self.kernel, stride: self.spec.stride, y, x })?
+            images.apply_op1_no_bwd(&Im2Col { kernel, stride, y, x })?
         };
-        let (n_out, n_summed) = self.matrix.dims2()?;
-        let matrix = self.matrix.broadcast_as((n_rows, n_out, n_summed))?;
+        let n_summed = n_in * kernel * kernel;
+        let matrix = weight.reshape((self.n_out, n_summed))?.broadcast_as((n_rows, self.n_out, n_summed))?;
         let sums = matrix.matmul(&columns)?;
-        sums.inplace_op1(&BiasActivation {
-            bias: &self.bias,
-            along: Along::Channels,
-            activation: self.spec.activation,
-        })?;
-        sums.reshape((n_rows, n_out, y.n_out, x.n_out))
+        sums.inplace_op1(&BiasActivation { bias, along: Along::Channels, activation })?;
+        sums.reshape((n_rows, self.n_out, y.n_out, x.n_out))
     }
 
-    /// The same by candle's own operations, which run on every device.
-    fn forward_candle(&self, images: &Tensor) -> Result<Tensor> {
-        let (_, n_in, height, width) = images.dims4()?;
-        let [y, x] = [self.axis(height)?, self.axis(width)?];
-        let groups = if self.spec.channels == Channels::Separate { n_in } else { 1 };
+    /// By candle's own operations, which run on every device.
+    fn forward_candle(&self, weight: &Tensor, images: &Tensor, [y, x]: [Axis; 2]) -> Result<Tensor> {
+        let groups = if self.spec.channels == Channels::Separate { self.n_in } else { 1 };
         let half = self.kernel / 2;
         let (padded, padding) = if [y, x].iter().all(|axis| (axis.before, axis.after) == (half, half)) {
             (images.clone(), half)
@@ -121,7 +250,7 @@ impl Conv {
                 images.pad_with_zeros(D::Minus2, y.before, y.after)?.pad_with_zeros(D::Minus1, x.before, x.after)?;
             (padded, 0)
         };
-        let sums = padded.conv2d(&self.weight, padding, self.spec.stride, 1, groups)?;
+        let sums = padded.conv2d(weight, padding, self.spec.stride, 1, groups)?;
         let bias = self.bias.tensor().reshape((1, (), 1, 1))?;
         self.spec.activation.apply(&sums.broadcast_add(&bias)?)
     }
@@ -161,19 +290,23 @@ mod tests {
         Tensor::from_vec(values, shape, &Device::Cpu).expect("a tensor")
     }
 
-    fn check(kernel: usize, stride: usize, padding: Padding, channels: Channels, size: [usize; 2]) {
-        let n_in = if channels == Channels::Separate { 1 } else { 6 };
-        let weight = noise(&[6, n_in, kernel, kernel], 1);
+    /// More than a panel has on any processor, and no multiple of anything.
+    const N_OUT: usize = 83;
+
+    fn check(kernel: usize, stride: usize, padding: Padding, channels: Channels, n_in: usize, size: [usize; 2]) {
+        let n_read = if channels == Channels::Separate { 1 } else { n_in };
+        let weight = noise(&[N_OUT, n_read, kernel, kernel], 1);
         let spec = ConvSpec { stride, padding, channels, activation: Activation::Relu6 };
-        let conv = Conv::new(weight, noise(&[6], 2), spec).expect("a layer");
-        let images = (noise(&[3, 6, size[0], size[1]], 3) * 2.0).expect("images");
-        let found = conv.forward_kernels(&images).expect("our kernels");
-        let wanted = conv.forward_candle(&images).expect("candle");
+        let conv = Conv::new(weight.clone(), noise(&[N_OUT], 2), spec).expect("a layer");
+        let images = (noise(&[3, n_in, size[0], size[1]], 3) * 2.0).expect("images");
+        let found = conv.forward(&images).expect("our kernels");
+        let axes = size.map(|side| conv.axis(side).expect("an axis"));
+        let wanted = conv.forward_candle(&weight, &images, axes).expect("candle");
         assert_eq!(found.dims(), wanted.dims());
         let difference = (&found - &wanted)
             .and_then(|difference| difference.abs()?.flatten_all()?.max(0)?.to_scalar::<f32>())
             .expect("a difference");
-        assert!(difference < 1e-4, "{kernel} {stride} {padding:?} {channels:?} {size:?}: {difference}");
+        assert!(difference < 2e-4, "{kernel} {stride} {padding:?} {channels:?} {n_in} {size:?}: {difference}");
         let spread = found.flatten_all().and_then(|v| v.max(0)?.to_dtype(DType::F32)?.to_scalar::<f32>());
         assert!(spread.expect("a value") > 0.5, "all values were cut off");
     }
@@ -184,13 +317,31 @@ mod tests {
             for stride in [1, 2] {
                 for padding in [Padding::Centred, Padding::Same] {
                     for kernel in [1, 3, 5, 7] {
-                        check(kernel, stride, padding, Channels::Mixed, size);
-                        check(kernel, stride, padding, Channels::Separate, size);
+                        check(kernel, stride, padding, Channels::Mixed, 6, size);
+                        check(kernel, stride, padding, Channels::Mixed, 10, size);
+                        check(kernel, stride, padding, Channels::Separate, N_OUT, size);
                     }
                 }
             }
         }
-        check(16, 16, Padding::None, Channels::Mixed, [48, 32]);
+        check(16, 16, Padding::None, Channels::Mixed, 3, [48, 32]);
+    }
+
+    #[test]
+    fn what_is_added_is_added_before_the_activation() {
+        for n_in in [3, 10] {
+            let spec =
+                |activation| ConvSpec { stride: 1, padding: Padding::Centred, channels: Channels::Mixed, activation };
+            let [weight, bias] = [noise(&[N_OUT, n_in, 3, 3], 1), noise(&[N_OUT], 2)];
+            let conv = Conv::new(weight, bias, spec(Activation::Identity)).expect("a layer");
+            let images = noise(&[2, n_in, 9, 7], 3);
+            let added = noise(&[2, N_OUT, 9, 7], 4);
+            let found = conv.forward_and_add(&images, &added, Activation::Relu).expect("our kernels");
+            let wanted = conv.forward(&images).and_then(|sums| (sums + &added)?.relu()).expect("candle");
+            let all = |tensor: &Tensor| tensor.flatten_all().and_then(|flat| flat.to_vec1::<f32>()).expect("values");
+            assert_eq!(all(&found), all(&wanted));
+            assert!(conv.forward_and_add(&images, &noise(&[2, N_OUT, 9, 8], 4), Activation::Relu).is_err());
+        }
     }
 
     #[test]

@@ -3,7 +3,11 @@
 use candle_core::{CpuStorage, CustomOp1, D, Layout, Result, Shape, Tensor, bail};
 use rayon::prelude::*;
 
-use super::{f32_values, sigmoid::sigmoid};
+use super::{
+    kernel::{Isa, Work},
+    sigmoid::sigmoid,
+    values::f32_values,
+};
 
 /// `silu(first half) · second half` over the last dimension, which is halved.
 pub(crate) fn gate(values: &Tensor) -> Result<Tensor> {
@@ -36,13 +40,27 @@ impl CustomOp1 for Gate {
         *last /= 2;
         let n_out = *last;
         let mut out = vec![0.0_f32; values.len() / 2];
+        let isa = Isa::best();
         out.par_chunks_exact_mut(n_out).zip(values.par_chunks_exact(2 * n_out)).for_each(|(out, values)| {
             let (gates, passing) = values.split_at(n_out);
-            for ((out, gate), passing) in out.iter_mut().zip(gates).zip(passing) {
-                *out = gate * sigmoid(*gate) * passing;
-            }
+            isa.run(Row { gates, passing, out });
         });
         Ok((CpuStorage::F32(out), Shape::from(shape)))
+    }
+}
+
+struct Row<'a> {
+    gates: &'a [f32],
+    passing: &'a [f32],
+    out: &'a mut [f32],
+}
+
+impl Work for Row<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        for ((out, gate), passing) in self.out.iter_mut().zip(self.gates).zip(self.passing) {
+            *out = gate * sigmoid::<FUSED>(*gate) * passing;
+        }
     }
 }
 

@@ -1,32 +1,44 @@
 //! The few layers that the architectures are made of.
 //!
-//! On the CPU and on CUDA they run on kernels of our own and candle's matrix product, step by step the same; on other
-//! devices on candle's operations. Either way each image of a batch is computed by itself.
+//! On the CPU they run on kernels of our own, on CUDA on such and candle's matrix product, on other devices on candle's
+//! operations. On the CPU each image of a batch is computed by itself.
+//!
+//! The CPU's matrix product is [`matrix`]: weights are packed when they are loaded, windows of convolutions are read where
+//! they lie, and bias, residual branch and activation are applied while a sum is in a register. Images lie pixel by pixel
+//! there ([`values`]).
 
 mod activation;
+mod attention;
 mod conv;
 mod depthwise;
 mod finish;
 mod gate;
-mod im2col;
+mod kernel;
 mod linear;
+mod matrix;
+mod norm;
+#[cfg(feature = "cuda")]
+mod on_cuda;
 mod parameter;
 mod pool;
 mod sigmoid;
+mod softmax;
+mod values;
+mod window;
 
 pub use activation::Activation;
-pub use candle_nn::LayerNorm;
 pub use conv::{Channels, Conv, ConvSpec, Padding};
 pub use linear::Linear;
+pub use norm::LayerNorm;
 pub use pool::{global_mean, max_pool_3x3_stride_2};
 
+pub(crate) use attention::attend;
 pub(crate) use finish::add_and_activate;
 pub(crate) use gate::gate;
 #[cfg(feature = "cuda")]
 pub(crate) use {
-    depthwise::Depthwise,
-    finish::{Along, BiasActivation, Join},
-    im2col::Im2Col,
+    finish::Join,
+    on_cuda::{Along, BiasActivation, Depthwise, Im2Col},
 };
 
 /// Whether the layers have kernels of their own for a device.
@@ -47,14 +59,10 @@ pub(crate) struct Axis {
     pub after: usize,
 }
 
-/// The values of a CPU tensor that must be f32 and contiguous: what every kernel here reads.
-pub(crate) fn f32_values<'a>(
-    storage: &'a candle_core::CpuStorage,
-    layout: &candle_core::Layout,
-) -> candle_core::Result<&'a [f32]> {
-    let values = storage.as_slice::<f32>()?;
-    match layout.contiguous_offsets() {
-        Some((start, end)) => Ok(&values[start..end]),
-        None => candle_core::bail!("a convolution needs contiguous images"),
+impl Axis {
+    /// Which place of the input the window sees there, counted from the first zero before the input; `None` for a zero.
+    #[inline(always)]
+    pub(crate) fn read(self, place: usize) -> Option<usize> {
+        place.checked_sub(self.before).filter(|place| *place < self.n_in)
     }
 }

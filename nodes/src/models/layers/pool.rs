@@ -1,77 +1,116 @@
 //! Pooling over places of an image.
 
-use candle_core::{CpuStorage, CustomOp1, D, DType, Layout, Result, Shape, Tensor};
+use candle_core::{D, DType, Device, Result, Tensor};
 use rayon::prelude::*;
 
-use super::{f32_values, has_kernels};
+use super::{
+    kernel::{Isa, Work},
+    values::{images_of, pixels_of, with_values},
+};
 
 /// The mean over height and width: `[rows, channels, height, width]` to `[rows, channels]`.
 pub fn global_mean(images: &Tensor) -> Result<Tensor> {
-    // Half precision has too few digits to add up places in.
-    images.flatten_from(2)?.to_dtype(DType::F32)?.mean(D::Minus1)?.to_dtype(images.dtype())
+    if !images.device().is_cpu() {
+        // Half precision has too few digits to add up places in.
+        return images.flatten_from(2)?.to_dtype(DType::F32)?.mean(D::Minus1)?.to_dtype(images.dtype());
+    }
+    let (n_rows, n_channels, height, width) = images.dims4()?;
+    let n_pixels = height * width;
+    let mut means = vec![0.0_f32; n_rows * n_channels];
+    with_values(&pixels_of(images)?, |pixels| {
+        let rows = means.chunks_exact_mut(n_channels.max(1)).zip(pixels.chunks_exact((n_pixels * n_channels).max(1)));
+        for (means, pixels) in rows {
+            for pixel in pixels.chunks_exact(n_channels) {
+                means.iter_mut().zip(pixel).for_each(|(mean, value)| *mean += value);
+            }
+            means.iter_mut().for_each(|mean| *mean /= n_pixels as f32);
+        }
+        Ok(())
+    })?;
+    Tensor::from_vec(means, (n_rows, n_channels), &Device::Cpu)
 }
 
 /// The largest value of each window of 3×3, stepping by two, with one pixel around the image that never wins.
 pub fn max_pool_3x3_stride_2(images: &Tensor) -> Result<Tensor> {
-    if has_kernels(images.device()) {
-        return images.contiguous()?.apply_op1_no_bwd(&MaxPool);
+    if images.device().is_cpu() {
+        return max_pool_pixels(images);
+    }
+    #[cfg(feature = "cuda")]
+    if images.device().is_cuda() {
+        return images.contiguous()?.apply_op1_no_bwd(&on_cuda::MaxPool);
     }
     // Zeros around the image never win over what comes out of a rectifier, and only such images come here.
     images.pad_with_zeros(D::Minus2, 1, 1)?.pad_with_zeros(D::Minus1, 1, 1)?.max_pool2d_with_stride(3, 2)
 }
 
-struct MaxPool;
-
-impl CustomOp1 for MaxPool {
-    fn name(&self) -> &'static str {
-        "max_pool_3x3_stride_2"
+fn max_pool_pixels(images: &Tensor) -> Result<Tensor> {
+    let (n_rows, n_channels, height, width) = images.dims4()?;
+    let (out_height, out_width) = (height.div_ceil(2), width.div_ceil(2));
+    let mut out = vec![0.0_f32; n_rows * n_channels * out_height * out_width];
+    if !out.is_empty() {
+        with_values(&pixels_of(images)?, |pixels| {
+            let isa = Isa::best();
+            out.par_chunks_exact_mut(out_width * n_channels).enumerate().for_each(|(line_idx, out)| {
+                let (image_idx, out_y) = (line_idx / out_height, line_idx % out_height);
+                let (first, end) = ((2 * out_y).saturating_sub(1), (2 * out_y + 2).min(height));
+                let start = image_idx * height + first;
+                let lines = &pixels[start * width * n_channels..][..(end - first) * width * n_channels];
+                isa.run(Line { lines, n_channels, width, out });
+            });
+            Ok(())
+        })?;
     }
+    images_of(out, [n_rows, n_channels, out_height, out_width])
+}
 
-    fn cpu_fwd(&self, storage: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
-        let images = f32_values(storage, layout)?;
-        let (n_rows, n_channels, height, width) = layout.shape().dims4()?;
-        let (out_height, out_width) = (height.div_ceil(2), width.div_ceil(2));
-        let mut out = vec![0.0_f32; n_rows * n_channels * out_height * out_width];
-        out.par_chunks_exact_mut(out_height * out_width).zip(images.par_chunks_exact(height * width)).for_each_init(
-            Vec::new,
-            |tallest, (out, plane)| {
-                for (out_y, out_row) in out.chunks_exact_mut(out_width).enumerate() {
-                    let first = (2 * out_y).saturating_sub(1);
-                    let end = (2 * out_y + 2).min(height);
-                    pool_rows(&plane[first * width..end * width], width, tallest, out_row);
+/// One line of the output, of the two or three that its windows see.
+struct Line<'a> {
+    lines: &'a [f32],
+    n_channels: usize,
+    width: usize,
+    out: &'a mut [f32],
+}
+
+impl Work for Line<'_> {
+    #[inline(always)]
+    fn run<const FUSED: bool>(self) {
+        let n_channels = self.n_channels;
+        for (out_x, largest) in self.out.chunks_exact_mut(n_channels).enumerate() {
+            largest.fill(f32::NEG_INFINITY);
+            let (first, end) = ((2 * out_x).saturating_sub(1), (2 * out_x + 2).min(self.width));
+            for line in self.lines.chunks_exact(self.width * n_channels) {
+                for pixel in line[first * n_channels..end * n_channels].chunks_exact(n_channels) {
+                    largest.iter_mut().zip(pixel).for_each(|(largest, value)| *largest = larger(*largest, *value));
                 }
-            },
-        );
-        Ok((CpuStorage::F32(out), Shape::from((n_rows, n_channels, out_height, out_width))))
-    }
-
-    #[cfg(feature = "cuda")]
-    fn cuda_fwd(
-        &self,
-        storage: &candle_core::CudaStorage,
-        layout: &Layout,
-    ) -> Result<(candle_core::CudaStorage, Shape)> {
-        crate::cuda::ops::max_pool(storage, layout)
+            }
+        }
     }
 }
 
 /// The larger of two values, or a NaN if either is one: it must show in the output.
+#[inline(always)]
 fn larger(a: f32, b: f32) -> f32 {
     if a >= b || a.is_nan() { a } else { b }
 }
 
-/// The largest value down each column of `rows`, then across each window.
-fn pool_rows(rows: &[f32], width: usize, tallest: &mut Vec<f32>, out: &mut [f32]) {
-    tallest.clear();
-    tallest.extend_from_slice(&rows[..width]);
-    for row in rows[width..].chunks_exact(width) {
-        for (tallest, &value) in tallest.iter_mut().zip(row) {
-            *tallest = larger(*tallest, value);
+#[cfg(feature = "cuda")]
+mod on_cuda {
+    use candle_core::{CpuStorage, CudaStorage, CustomOp1, Layout, Result, Shape, bail};
+
+    pub(super) struct MaxPool;
+
+    impl CustomOp1 for MaxPool {
+        fn name(&self) -> &'static str {
+            "max_pool_3x3_stride_2"
         }
-    }
-    for (out_x, out) in out.iter_mut().enumerate() {
-        let window = &tallest[(2 * out_x).saturating_sub(1)..(2 * out_x + 2).min(width)];
-        *out = window.iter().copied().fold(f32::NEG_INFINITY, larger);
+
+        fn cpu_fwd(&self, _storage: &CpuStorage, _layout: &Layout) -> Result<(CpuStorage, Shape)> {
+            bail!("an operation of CUDA was given values of the CPU")
+        }
+
+        fn cuda_fwd(&self, storage: &CudaStorage, layout: &Layout) -> Result<(CudaStorage, Shape)> {
+            crate::cuda::ops::max_pool(storage, layout)
+        }
     }
 }
 
