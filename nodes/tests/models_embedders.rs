@@ -44,7 +44,6 @@ fn check(name: &str, golden: &str) {
     for output in outputs {
         let what = format!("{name} {:?}", output.input);
         let difference = difference(&what, &features(&model, output.input), &output.features);
-        println!("{what}: {difference:.1e} of the largest value");
         assert!(difference <= 1e-5, "{what}: {difference}");
     }
 }
