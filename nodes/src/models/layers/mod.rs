@@ -3,9 +3,9 @@
 //! On the CPU they run on kernels of our own, on CUDA on such and candle's matrix product, on other devices on candle's
 //! operations. On the CPU each image of a batch is computed by itself.
 //!
-//! The CPU's matrix product is [`matrix`]: weights are packed when they are loaded, windows of convolutions are read where
+//! The CPU's matrix product is `matrix`: weights are packed when they are loaded, windows of convolutions are read where
 //! they lie, and bias, residual branch and activation are applied while a sum is in a register. Images lie pixel by pixel
-//! there ([`values`]).
+//! there (`values`).
 
 mod activation;
 mod attention;
