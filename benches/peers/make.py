@@ -76,7 +76,7 @@ def models(folder, assets):
         torch.save(made.state_dict(), folder / f"{name}.pth")
         with torch.inference_mode():
             frozen = torch.jit.freeze(torch.jit.trace(made.to(memory_format=torch.channels_last), example))
-        torch.jit.save(torch.jit.optimize_for_inference(frozen), folder / f"{name}.pt")
+        torch.jit.save(frozen, folder / f"{name}.pt")
         torch.onnx.export(
             network(name, assets), (example,), last, input_names=["input"], output_names=["logits"], dynamo=False,
             dynamic_axes={"input": {0: "n"}, "logits": {0: "n"}}, opset_version=17,
