@@ -1,12 +1,6 @@
 """A job of Ray Data: paths → actors → lines, each in a process of its own. One stage, because tensors that go from a stage of
 decoding to one of inference are copied through the object store."""
 
-import os
-from pathlib import Path
-
-# The actors' processes do not start in this folder.
-os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent)
-
 import ray
 
 import job

@@ -61,7 +61,10 @@ def command(peer, folder, job, photographs, out, settings):
         threads, processes, batch = settings
         numbers = ["--threads", threads, "--processes", processes, "--batch", batch]
         draft = ["--draft"] if scaled else []
-        return [sys.executable, HERE / file, photographs, folder / f"{model}.onnx", out, *map(str, numbers), *draft], None
+        return [sys.executable, HERE / file, photographs, folder / f"{model}.onnx", out, *map(str, numbers), *draft], {
+            # Ray's and Daft's own processes do not start in that folder.
+            "PYTHONPATH": str(HERE)
+        }
     sets = {"photos": photographs, "out": out, "jpeg_scale": "auto" if scaled else "off"}
     if file == "flowgpu.yaml":
         sets |= {"arch": model, "weights": folder / f"{model}.pth"}
