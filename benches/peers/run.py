@@ -207,7 +207,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--images", type=int, default=1000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", help=f"parts of names, of {', '.join(PEERS)}")
+    parser.add_argument("--only", help="parts of names or files of peers, such as flowgpu,ort_each,daft")
     parser.add_argument("--jobs", default=",".join(JOBS), help="separated by commas")
     parser.add_argument("--sweep-images", type=int, default=200)
     parser.add_argument("--sweep", action="store_true")
