@@ -70,3 +70,24 @@ fn a_run_that_gets_no_answer_ends_with_its_grace() {
     assert_eq!(run(&folder, &RUN).code, 0);
     assert_eq!(folder.rows("out.jsonl").len(), 40);
 }
+
+#[test]
+fn rows_that_are_run_again_are_not_waited_for_either() {
+    let server = server();
+    let nodes = format!("  photos: {{kind: source.rejects, with: {{path: again.jsonl, {{store}}}}}}\n{SUMS}");
+    let folder = pipeline(&server, &nodes);
+    let line = |number: u32| {
+        let uri = format!("s3://bucket/in/{number:06}.jpg");
+        json!({"id": uri, "uri": uri, "node": "photos", "code": "io", "message": "it broke"}).to_string() + "\n"
+    };
+    folder.write("again.jsonl", &(0..40).map(line).collect::<String>());
+    server.fault(json!({"on": "get", "key": "000030", "do": "status", "status": 503, "retry_after": LONG, "times": 1}));
+    let under_way = start(&folder, &[&RUN[..], &["--grace", "2s"]].concat());
+    wait_for("the pause", || (server.count_for("get", "000030") == 1).then_some(()));
+    under_way.signal(Signal::INT);
+    let done = under_way.end();
+    assert_eq!(done.code, 130, "{done:?}");
+    assert!(!folder.path("p.rejects.jsonl").exists(), "what was not waited for is no reject");
+    assert_eq!(run(&folder, &RUN).code, 0);
+    assert_eq!(folder.rows("out.jsonl").len(), 40);
+}

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::paths::OneOrMany;
-use super::table::{Carry, CellType, Format, Options};
+use super::table::{Carry, CellType, Format, Options, delimiter};
 use crate::store::StoreOptions;
 
 /// Rows of tables with fields between commas, and the files that they name.
@@ -72,7 +72,8 @@ impl Csv {
     fn options(&self) -> Options<'_> {
         Options {
             format: Format::Csv {
-                delimiter: self.delimiter.as_ref().and_then(|text| text.bytes().next()).unwrap_or(b','),
+                // `spec` says what is wrong with it.
+                delimiter: delimiter(self.delimiter.as_deref()).unwrap_or(b','),
                 names: self.columns.clone(),
             },
             path: &self.path,
@@ -95,13 +96,7 @@ impl NodeKind for Csv {
     const INCIDENTAL: &'static [&'static str] = &["parallel", "store"];
 
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
-        if let Some(delimiter) = &self.delimiter
-            && (delimiter.len() != 1 || matches!(delimiter.as_str(), "\"" | "\n" | "\r"))
-        {
-            return Err(
-                SpecError::new("`delimiter` is one ASCII character, and no quote or line end").at(&["delimiter"])
-            );
-        }
+        delimiter(self.delimiter.as_deref())?;
         self.options().spec(cx)
     }
 

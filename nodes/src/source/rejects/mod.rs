@@ -28,7 +28,7 @@ use super::parquet::{Files as ParquetFiles, Part};
 use super::paths::OneOrMany;
 use super::picking::{Container, Picks};
 use super::references::References;
-use super::table::{Format, Table};
+use super::table::{Format, Table, delimiter};
 use super::webdataset::Tars;
 use crate::store::{Location, StoreOptions, Stores};
 use entries::{All, Files, Given, Opened, Picked};
@@ -124,16 +124,6 @@ impl Rejects {
         Filter { codes: words(&self.codes), nodes: words(&self.nodes) }
     }
 
-    fn delimiter(&self) -> Result<u8, SpecError> {
-        match self.delimiter.as_deref().map(str::as_bytes) {
-            None => Ok(b','),
-            Some(&[letter]) if letter.is_ascii() && !matches!(letter, b'"' | b'\n' | b'\r') => Ok(letter),
-            Some(_) => {
-                Err(SpecError::new("`delimiter` is one ASCII character, and no quote or line end").at(&["delimiter"]))
-            }
-        }
-    }
-
     /// Whether ids are the same as uris, by a look into the first file. If it is not there yet, they are taken to be.
     fn ids(&self, patterns: &Patterns) -> Ids {
         let stores = Stores::new(self.store.clone());
@@ -169,7 +159,7 @@ impl NodeKind for Rejects {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let patterns = self.patterns(cx.base)?;
         self.file_base(cx.base)?;
-        self.delimiter()?;
+        delimiter(self.delimiter.as_deref())?;
         self.store.check().map_err(|error| spec_error(error).at(&["store", "endpoint"]))?;
         if self.parallel == Some(0) {
             return Err(SpecError::new("`parallel` is at least 1").at(&["parallel"]));
@@ -204,14 +194,14 @@ impl NodeKind for Rejects {
                 fault.help(format!("a run that rejects nothing leaves no such file{more}"))
             })?;
         }
-        let stores = Stores::new(self.store.clone());
+        let stores = Stores::within(self.store.clone(), &cx.cancel);
         // What was rejected need not be in the pipeline file, so nothing in it stands for that.
         let locators =
             Locators { base: cx.base.to_owned(), secrets: [].into(), manifest: None, stores: stores.clone() };
         let max_bytes = self.max_file_bytes.map_or(MAX_FILE_BYTES, Size::bytes);
         let base = self.file_base(cx.base).map_err(bad)?;
         let references = || References { stores: stores.clone(), base: base.clone(), max_bytes };
-        let delimiter = self.delimiter().map_err(bad)?;
+        let delimiter = delimiter(self.delimiter.as_deref()).map_err(bad)?;
         let tables = self.column.as_deref().map(|column| {
             let table = |format| Table::of_files(locators.clone(), format, column, references(), self.max_line_bytes);
             Tables { jsonl: table(Format::Jsonl), csv: table(Format::Csv { delimiter, names: self.columns.clone() }) }

@@ -22,7 +22,7 @@ use super::paths::OneOrMany;
 use super::references::References;
 use super::stream::Stream;
 use crate::store::{Location, StoreOptions, Stores};
-pub(super) use records::Format;
+pub(super) use records::{Format, delimiter};
 use rows::Columns;
 pub(super) use rows::Table;
 

@@ -4,6 +4,7 @@ use std::io::{BufRead, Read};
 use std::sync::Arc;
 
 use engine::data::{Reject, code};
+use engine::node::SpecError;
 use serde_json::{Map, Value};
 
 use super::csv_records::{CsvError, CsvRecords};
@@ -20,6 +21,20 @@ pub(in crate::source) enum Format {
     Jsonl,
     /// Fields between delimiters; the names are in the first record unless they are given.
     Csv { delimiter: u8, names: Option<Vec<String>> },
+}
+
+/// What stands between fields, as people write it: a comma unless they do.
+///
+/// # Errors
+/// Anything but one character of ASCII, quotes, and ends of lines.
+pub(in crate::source) fn delimiter(written: Option<&str>) -> Result<u8, SpecError> {
+    match written.map(str::as_bytes) {
+        None => Ok(b','),
+        Some(&[letter]) if !matches!(letter, b'"' | b'\n' | b'\r') => Ok(letter),
+        Some(_) => {
+            Err(SpecError::new("`delimiter` is one ASCII character, and no quote or line end").at(&["delimiter"]))
+        }
+    }
 }
 
 /// A row: the line that it begins in, and the texts of the columns that are wanted.
