@@ -8,7 +8,7 @@ use candle_core::{Result, Tensor};
 use crate::decode::Interpolation;
 
 use super::{
-    activations::{Map, Tally},
+    activations::Map,
     arch::{Arch, InputSize, Parameters},
     layers::{Conv, LayerNorm, Linear},
     load::LoadError,
@@ -17,7 +17,7 @@ use super::{
     preset::Preset,
     reader::ParamReader,
     scheme::{Location, Scheme},
-    transformer::{Design, Encoder, first_token, in_tower, patches_of, tokens},
+    transformer::{Design, Encoder, first_token, in_tower, patches_of, positions_of_tower, tokens},
 };
 
 pub(crate) const NAME: &str = "clip";
@@ -91,13 +91,10 @@ impl Arch for Clip {
     }
 
     fn activations(&self, height: usize, width: usize) -> u64 {
-        let mut tally = Tally::default();
-        self.encoder.tally(&mut tally, Map::image(height, width), self.patch, self.n_tokens());
-        tally.peak()
+        self.encoder.activations(Map::image(height, width), self.patch, self.n_tokens())
     }
 
     fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
-        let positions = reader.tensor("embeddings.position_embedding.weight")?;
         let projection = match self.projection {
             Some(_) => Some(reader.linear_without_bias("visual_projection")?),
             None => None,
@@ -105,7 +102,7 @@ impl Arch for Clip {
         Ok(Box::new(Tower {
             patches: reader.conv_without_bias("embeddings.patch_embedding", patches_of(self.patch))?,
             class_token: reader.tensor("embeddings.class_embedding")?,
-            positions: positions.unsqueeze(0).map_err(|error| reader.device_error(error))?,
+            positions: positions_of_tower(reader)?,
             before: reader.layer_norm("pre_layrnorm", self.encoder.eps)?,
             encoder: self.encoder.read(reader)?,
             after: reader.layer_norm("post_layernorm", self.encoder.eps)?,

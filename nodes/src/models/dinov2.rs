@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor};
 use crate::decode::Interpolation;
 
 use super::{
-    activations::{Map, Tally},
+    activations::Map,
     arch::{Arch, InputSize, Parameters},
     layers::{Conv, LayerNorm},
     load::LoadError,
@@ -17,7 +17,7 @@ use super::{
     preset::Preset,
     reader::ParamReader,
     scheme::{Location, Scheme},
-    transformer::{Design, Encoder, Mlp, block_name, first_token, patches_of, tokens},
+    transformer::{Design, Encoder, Mlp, block_name, first_token, patches_of, queries_keys_values, tokens},
 };
 
 pub(crate) const NAME: &str = "dinov2";
@@ -97,9 +97,7 @@ impl Arch for Dinov2 {
     fn activations(&self, height: usize, width: usize) -> u64 {
         let [rows, columns] = self.grid(height, width);
         let n_tokens = 1 + self.registers.unwrap_or(0) + rows * columns;
-        let mut tally = Tally::default();
-        self.encoder.tally(&mut tally, Map::image(height, width), self.patch, n_tokens);
-        tally.peak()
+        self.encoder.activations(Map::image(height, width), self.patch, n_tokens)
     }
 
     fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
@@ -161,12 +159,7 @@ fn in_transformers(canonical: &str, mlp: [&str; 2]) -> Location {
     };
     let prefix = format!("encoder.layer.{block}");
     let layer = match layer {
-        "attn.qkv" => {
-            let stacked = ["query", "key", "value"];
-            return Location::Stacked(
-                stacked.map(|name| format!("{prefix}.attention.attention.{name}.{part}")).to_vec(),
-            );
-        }
+        "attn.qkv" => return queries_keys_values(&prefix, part),
         "attn.proj" => "attention.output.dense",
         "mlp.fc1" => return Location::Whole(format!("{prefix}.mlp.{}.{part}", mlp[0])),
         "mlp.fc2" => return Location::Whole(format!("{prefix}.mlp.{}.{part}", mlp[1])),

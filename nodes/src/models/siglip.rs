@@ -7,7 +7,7 @@ use candle_core::{IndexOp, Result, Tensor};
 use crate::decode::{Interpolation, Preprocess, Resize};
 
 use super::{
-    activations::{Map, Tally},
+    activations::Map,
     arch::{Arch, InputSize, Parameters},
     layers::{Activation, Conv, LayerNorm, Linear},
     load::LoadError,
@@ -16,7 +16,7 @@ use super::{
     preset::Preset,
     reader::ParamReader,
     scheme::Scheme,
-    transformer::{Design, Encoder, in_tower, mix, patches_of, tokens},
+    transformer::{Design, Encoder, in_tower, mix, patches_of, positions_of_tower, tokens},
 };
 
 pub(crate) const NAME: &str = "siglip";
@@ -95,16 +95,13 @@ impl Arch for Siglip {
 
     fn activations(&self, height: usize, width: usize) -> u64 {
         // Pooling holds less than a block does: keys and values without queries, and scores of one query.
-        let mut tally = Tally::default();
-        self.encoder.tally(&mut tally, Map::image(height, width), self.patch, self.n_tokens());
-        tally.peak()
+        self.encoder.activations(Map::image(height, width), self.patch, self.n_tokens())
     }
 
     fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
-        let positions = reader.tensor("embeddings.position_embedding.weight")?;
         Ok(Box::new(Tower {
             patches: reader.conv("embeddings.patch_embedding", patches_of(self.patch))?,
-            positions: positions.unsqueeze(0).map_err(|error| reader.device_error(error))?,
+            positions: positions_of_tower(reader)?,
             encoder: self.encoder.read(reader)?,
             norm: reader.layer_norm("post_layernorm", self.encoder.eps)?,
             pooling: self.pooling(reader)?,

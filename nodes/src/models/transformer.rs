@@ -74,8 +74,9 @@ impl Design {
         }
     }
 
-    /// Follows an image of `patches` to the end of the encoder, which sees so many tokens.
-    pub(crate) fn tally(&self, tally: &mut Tally, image: Map, patch: usize, n_tokens: usize) {
+    /// The most values of one image that are alive at once, up to the end of the encoder, which sees so many tokens.
+    pub(crate) fn activations(&self, image: Map, patch: usize, n_tokens: usize) -> u64 {
+        let mut tally = Tally::default();
         let patches = tally.conv(0, image, self.width, patch, patches_of(patch));
         // The image and its patches are alive to the end.
         let kept = image.elements() + patches.elements();
@@ -98,6 +99,7 @@ impl Design {
                 tally.alive(before + tokens + 2 * hidden + 3 * hidden);
             }
         }
+        tally.peak()
     }
 
     /// Puts the blocks together.
@@ -222,6 +224,19 @@ pub(crate) fn block_name(canonical: &str) -> Option<(&str, &str, &str)> {
     let (block, rest) = canonical.strip_prefix("blocks.")?.split_once('.')?;
     let (layer, part) = rest.rsplit_once('.')?;
     Some((block, layer, part))
+}
+
+/// Query, key and value where ViT and DINOv2 have them in transformers: three tensors of a block.
+pub(crate) fn queries_keys_values(block: &str, part: &str) -> Location {
+    Location::Stacked(
+        ["query", "key", "value"].map(|name| format!("{block}.attention.attention.{name}.{part}")).to_vec(),
+    )
+}
+
+/// The positions of CLIP and SigLIP, `[1, tokens, width]`.
+pub(crate) fn positions_of_tower(reader: &ParamReader<'_>) -> std::result::Result<Tensor, LoadError> {
+    let positions = reader.tensor("embeddings.position_embedding.weight")?;
+    positions.unsqueeze(0).map_err(|error| reader.device_error(error))
 }
 
 /// Where CLIP and SigLIP have a tensor, whose names are canonical but for the blocks. Query, key and value are three

@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor};
 use crate::decode::Interpolation;
 
 use super::{
-    activations::{Map, Tally},
+    activations::Map,
     arch::{Arch, InputSize, Parameters},
     layers::{Activation, Conv, LayerNorm, Linear},
     load::LoadError,
@@ -16,7 +16,7 @@ use super::{
     preset::Preset,
     reader::ParamReader,
     scheme::{Location, Scheme},
-    transformer::{Design, Encoder, LayerScale, Mlp, block_name, first_token, patches_of, tokens},
+    transformer::{Design, Encoder, LayerScale, Mlp, block_name, first_token, patches_of, queries_keys_values, tokens},
 };
 
 /// The architecture `vit_base_patch16_224`.
@@ -86,9 +86,7 @@ impl Arch for VitBasePatch16 {
     }
 
     fn activations(&self, height: usize, width: usize) -> u64 {
-        let mut tally = Tally::default();
-        DESIGN.tally(&mut tally, Map::image(height, width), PATCH, N_TOKENS);
-        tally.peak()
+        DESIGN.activations(Map::image(height, width), PATCH, N_TOKENS)
     }
 
     fn build(&self, reader: &ParamReader<'_>) -> std::result::Result<Box<dyn Network>, LoadError> {
@@ -140,12 +138,7 @@ fn in_huggingface(canonical: &str) -> Location {
     };
     let prefix = format!("vit.encoder.layer.{block}");
     let layer = match layer {
-        "attn.qkv" => {
-            let stacked = ["query", "key", "value"];
-            return Location::Stacked(
-                stacked.map(|name| format!("{prefix}.attention.attention.{name}.{part}")).to_vec(),
-            );
-        }
+        "attn.qkv" => return queries_keys_values(&prefix, part),
         "attn.proj" => "attention.output.dense",
         "norm1" => "layernorm_before",
         "norm2" => "layernorm_after",
