@@ -9,6 +9,7 @@ use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::disk;
 use super::lock::try_lock;
@@ -16,6 +17,9 @@ use crate::node::{Durable, Fault, Place, Sealed};
 
 /// Bytes that are gathered before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// How long rows may be gathered while more come: whoever looks at the file that grows sees them then.
+const GATHER: Duration = Duration::from_millis(100);
 
 /// The path that stands for standard output.
 pub const STDOUT: &str = "-";
@@ -28,6 +32,7 @@ pub struct Partial {
     buffer: Vec<u8>,
     /// Bytes that were handed to the system.
     n_written: u64,
+    written_at: Option<Instant>,
     state: State,
 }
 
@@ -97,7 +102,7 @@ impl Partial {
     }
 
     fn new(shown: &str, target: Target, state: State) -> Self {
-        Partial { shown: shown.to_owned(), target, buffer: Vec::new(), n_written: 0, state }
+        Partial { shown: shown.to_owned(), target, buffer: Vec::new(), n_written: 0, written_at: None, state }
     }
 
     /// Where the next bytes go; they are written by [`Partial::spill`] and the like.
@@ -115,12 +120,10 @@ impl Partial {
         if self.buffer.len() >= BUFFER_BYTES { self.flush() } else { Ok(()) }
     }
 
-    /// Ends a batch of rows: whoever reads a pipe wants them now.
+    /// Ends a batch of rows: whoever reads a pipe wants them now, and the first ones are wanted everywhere.
     pub fn end_batch(&mut self) -> Result<(), Fault> {
-        match self.target {
-            Target::File { .. } => self.spill(),
-            Target::Direct { .. } | Target::Stdout(_) => self.flush(),
-        }
+        let is_file = matches!(self.target, Target::File { .. });
+        if is_file && self.written_at.is_some_and(|at| at.elapsed() < GATHER) { self.spill() } else { self.flush() }
     }
 
     /// Makes all bytes durable and returns how many they are.
@@ -237,6 +240,7 @@ impl Partial {
         };
         written.map_err(|error| self.fault("write", &error))?;
         self.n_written += self.buffer.len() as u64;
+        self.written_at = Some(Instant::now());
         self.buffer.clear();
         Ok(())
     }

@@ -99,8 +99,13 @@ impl Model for Runner {
                 input.shape()
             )));
         };
-        let images = self.normalize.to_tensor(input.bytes(), n_rows, height, width).map_err(|error| failed(&error))?;
-        let output = self.model.forward(&images, self.outputs).map_err(|error| failed(&error))?;
+        let (pixels, n_bytes) = (input.bytes(), input.row_bytes());
+        let image = |row_idx: usize| {
+            let pixels = &pixels[row_idx * n_bytes..][..n_bytes];
+            self.normalize.to_tensor(pixels, 1, height, width).map_err(candle_core::Error::wrap)
+        };
+        let output = self.model.forward_each(n_rows, [height, width], self.outputs, image);
+        let output = output.map_err(|error| failed(&error))?;
         let shape = output.dims().to_vec();
         let values = output.flatten_all().and_then(|flat| flat.to_vec1::<f32>()).map_err(|error| failed(&error))?;
         Ok(vec![Tensor::from_slice(&self.alloc, DType::F32, shape, &values)])

@@ -123,30 +123,49 @@ impl ImageModel {
         let &[n_rows, 3, height, width] = images.dims() else {
             return Err(ForwardError::Shape { arch, found: images.dims().to_vec() });
         };
-        let wanted = self.arch.input_size();
+        if self.device.is_cpu() && n_rows > 0 {
+            return self.forward_each(n_rows, [height, width], outputs, |row_idx| images.narrow(0, row_idx, 1));
+        }
+        self.check(height, width, outputs)?;
+        self.together(images, n_rows, outputs).map_err(|error| ForwardError::Compute { arch, error })
+    }
+
+    /// Runs one normalised image `[1, 3, height, width]` after the other, in parallel, on the CPU. Each is made where it
+    /// is computed, so that it is still in that core's cache; `image` is given its row.
+    pub fn forward_each(
+        &self,
+        n_rows: usize,
+        [height, width]: [usize; 2],
+        outputs: Outputs,
+        image: impl Fn(usize) -> candle_core::Result<Tensor> + Sync,
+    ) -> Result<Tensor, ForwardError> {
+        self.check(height, width, outputs)?;
+        let row = |row_idx| self.network.forward(&image(row_idx)?.to_dtype(DType::F32)?, outputs);
+        let rows = (0..n_rows).into_par_iter().map(row).collect::<candle_core::Result<Vec<_>>>();
+        let rows = rows.and_then(|rows| self.finished(Tensor::cat(&rows, 0)?));
+        rows.map_err(|error| ForwardError::Compute { arch: self.arch.name(), error })
+    }
+
+    fn check(&self, height: usize, width: usize, outputs: Outputs) -> Result<(), ForwardError> {
+        let (arch, wanted) = (self.arch.name(), self.arch.input_size());
         if !wanted.admits(height, width) {
             return Err(ForwardError::Size { arch, height, width, wanted });
         }
         if !self.arch.outputs().contains(&outputs) {
             return Err(ForwardError::Outputs { arch, wanted: outputs });
         }
-        self.compute(images, n_rows, outputs).map_err(|error| ForwardError::Compute { arch, error })
+        Ok(())
     }
 
-    fn compute(&self, images: &Tensor, n_rows: usize, outputs: Outputs) -> candle_core::Result<Tensor> {
+    fn together(&self, images: &Tensor, n_rows: usize, outputs: Outputs) -> candle_core::Result<Tensor> {
         if n_rows == 0 {
             return Tensor::zeros((0, self.n_outputs(outputs)), DType::F32, images.device());
         }
         let images = images.to_device(&self.device)?.to_dtype(compute_dtype(self.dtype, &self.device))?.contiguous()?;
-        let rows = if self.device.is_cpu() {
-            let rows = (0..n_rows)
-                .into_par_iter()
-                .map(|row_idx| self.network.forward(&images.narrow(0, row_idx, 1)?, outputs))
-                .collect::<candle_core::Result<Vec<_>>>()?;
-            Tensor::cat(&rows, 0)?
-        } else {
-            self.network.forward(&images, outputs)?
-        };
+        self.finished(self.network.forward(&images, outputs)?)
+    }
+
+    fn finished(&self, rows: Tensor) -> candle_core::Result<Tensor> {
         let rows = rows.to_dtype(DType::F32)?;
         match self.length {
             Length::Kept => Ok(rows),

@@ -1,9 +1,8 @@
 //! From pixels as bytes to the numbers that a network reads.
 //!
-//! One pass, images in parallel on the caller's rayon pool; each image's numbers depend on that image alone.
+//! One pass; each image's numbers depend on that image alone.
 
 use candle_core::{Device, Tensor};
-use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -117,7 +116,8 @@ impl Normalize {
         std::array::from_fn(|channel| std::array::from_fn(|byte| ((byte as f64 - mean[channel]) / std[channel]) as f32))
     }
 
-    /// Normalises `pixels`, u8 `[n_rows, height, width, 3]`, into an f32 tensor `[n_rows, 3, height, width]` on the CPU.
+    /// Normalises `pixels`, u8 `[n_rows, height, width, 3]`, into an f32 tensor `[n_rows, 3, height, width]` on the CPU. Its
+    /// values lie pixel by pixel, as the layers on the CPU want them.
     pub fn to_tensor(
         &self,
         pixels: &[u8],
@@ -126,32 +126,18 @@ impl Normalize {
         width: usize,
     ) -> Result<Tensor, NormalizeError> {
         self.check()?;
-        let n_pixels = height.checked_mul(width).filter(|&n_pixels| {
-            n_pixels.checked_mul(3).and_then(|bytes| bytes.checked_mul(n_rows)) == Some(pixels.len())
-        });
-        let Some(n_pixels) = n_pixels else {
+        let n_bytes = [height, width, 3].iter().try_fold(n_rows, |product, &side| product.checked_mul(side));
+        if n_bytes != Some(pixels.len()) {
             return Err(NormalizeError::Length { n_bytes: pixels.len(), n_rows, height, width });
-        };
-        let tables = self.tables();
-        let mut values = vec![0.0_f32; pixels.len()];
-        if n_pixels > 0 {
-            values
-                .par_chunks_exact_mut(3 * n_pixels)
-                .zip(pixels.par_chunks_exact(3 * n_pixels))
-                .for_each(|(planes, image)| normalize_image(&tables, image, planes));
         }
-        Tensor::from_vec(values, (n_rows, 3, height, width), &Device::Cpu)
+        let [red, green, blue] = self.tables();
+        let mut values = Vec::with_capacity(pixels.len());
+        for pixel in pixels.chunks_exact(3) {
+            values.extend([red[usize::from(pixel[0])], green[usize::from(pixel[1])], blue[usize::from(pixel[2])]]);
+        }
+        Tensor::from_vec(values, (n_rows, height, width, 3), &Device::Cpu)
+            .and_then(|images| images.permute((0, 3, 1, 2)))
             .map_err(|error| NormalizeError::Tensor { n_rows, reason: error.to_string() })
-    }
-}
-
-fn normalize_image(tables: &[[f32; 256]; 3], image: &[u8], planes: &mut [f32]) {
-    let (red, rest) = planes.split_at_mut(image.len() / 3);
-    let (green, blue) = rest.split_at_mut(image.len() / 3);
-    for (((pixel, red), green), blue) in image.chunks_exact(3).zip(red).zip(green).zip(blue) {
-        *red = tables[0][usize::from(pixel[0])];
-        *green = tables[1][usize::from(pixel[1])];
-        *blue = tables[2][usize::from(pixel[2])];
     }
 }
 
