@@ -17,6 +17,7 @@ import argparse
 import json
 import os
 import re
+import shutil
 import statistics
 import subprocess
 import sys
@@ -55,9 +56,11 @@ class Commit:
         for theirs in (target / profile for target in targets):
             if not (theirs / ".fingerprint").exists():
                 continue
-            ours.mkdir(parents=True)
-            for part in (".fingerprint", "build", "deps"):
-                run("cp", "-a", "--reflink=auto", theirs / part, ours / part)
+            for part in (".fingerprint", "build"):
+                shutil.copytree(theirs / part, ours / part, symlinks=True)
+            # Programs have no ending, and are the other tree's own.
+            programs = lambda _, names: [name for name in names if "." not in name]
+            shutil.copytree(theirs / "deps", ours / "deps", symlinks=True, ignore=programs)
             return
 
     def build(self, benches, profile):

@@ -42,8 +42,7 @@ fn preprocessing(criterion: &mut Criterion) {
 fn resizing(criterion: &mut Criterion) {
     let photo = decode(FILES[0].1, Limits::default()).expect("a JPEG");
     let size = [photo.width, photo.height];
-    let window =
-        Window { from: size.map(Span::whole), resized: RESIZED.map(u64::from), origin: [0, 0], size: RESIZED };
+    let window = Window { from: size.map(Span::whole), resized: RESIZED.map(u64::from), origin: [0, 0], size: RESIZED };
     let stride = RESIZED[0] as usize * 3;
     let mut group = criterion.benchmark_group("resize 500x375 to 341x256");
     for interpolation in INTERPOLATIONS {

@@ -53,7 +53,8 @@ impl Run {
 
     /// The cut behind so many rows.
     fn cut(&self, n_rows: u64) -> Cut {
-        let sink = SinkCut { pos: SinkPos { rows: n_rows, bytes: n_rows * 25, ..SinkPos::default() }, ..SinkCut::default() };
+        let sink =
+            SinkCut { pos: SinkPos { rows: n_rows, bytes: n_rows * 25, ..SinkPos::default() }, ..SinkCut::default() };
         let sinks = self.graph.sinks().map(|node_idx| (self.graph.nodes[node_idx].name.clone(), sink.clone()));
         let source = SourceCut { done: n_rows, total: Some(1_000_000), ..SourceCut::default() };
         let rejects = RejectCut { bytes: vec![0], ..RejectCut::default() };
