@@ -71,12 +71,12 @@ impl Decoder {
     }
 
     fn decode(&mut self, file: &[u8]) {
-        let out = &mut self.out;
-        let memory = |height: usize, width: usize| {
+        let Decoder { options, scratch, out } = self;
+        decode_into(file, options, Limits::default(), scratch, |height, width| {
             out.resize(height * width * 3, 0);
             &mut out[..]
-        };
-        decode_into(file, &self.options, Limits::default(), &mut self.scratch, memory).expect("a JPEG");
+        })
+        .expect("a JPEG");
     }
 }
 
