@@ -29,15 +29,15 @@ class Run:
     samples: list
 
 
-def run(folder, pipeline, *options, sample=None):
+def run(folder, pipeline, *options, sample=None, environment=None):
     """Runs `pipeline`, the text of a file, in `folder`, from its first row on whatever was run there before. With `sample`,
-    reads the resident set every so many seconds."""
+    reads the resident set every so many seconds; `environment` is added to this script's own."""
     file, report = folder / "pipeline.yaml", folder / "report.json"
     file.write_text(pipeline)
     command = [str(PROGRAM), "run", "-q", "--fresh", "--report", str(report), *options, str(file)]
     errors = (folder / "errors.txt").open("w+")
     start = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, **(environment or {})})
     samples, peak = [], 0
     while True:
         pid, status, usage = os.wait4(process.pid, os.WNOHANG if sample else 0)

@@ -3,6 +3,9 @@
 //!
 //! The three take turns, so that a busy machine spoils them alike; the medians are told, in microseconds. The model does
 //! nothing with its 4.8 MB but look at the first byte of each row: what is left is the way there and back.
+//!
+//! With `--turns` each line that comes in is answered by a shorter round, in seconds, and an empty line, as by `layers`:
+//! `benches/compare_commits.py` measures several programs in turns by it.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -21,6 +24,8 @@ use serde_json::json;
 /// 32 pictures of 224×224: 4.8 MB.
 const SHAPE: [usize; 4] = [32, 224, 224, 3];
 const ROUNDS: usize = 2000;
+/// Rounds of a turn.
+const TURN: usize = 500;
 /// Bytes of a frame, about.
 const FRAME: usize = 200;
 
@@ -29,17 +34,17 @@ fn main() {
     if std::env::args().any(|arg| arg == "pong") {
         return pong();
     }
-    let (mut thread, mut process) = (by_thread(), by_process());
-    let mut ping = Ping::start();
-    let pixels = vec![7u8; SHAPE.iter().product()];
-    let input = Tensor::from_slice(process.executor.alloc(), DType::U8, SHAPE.to_vec(), &pixels);
-    let mut times: [Vec<Duration>; 3] = Default::default();
-    for _ in 0..ROUNDS {
-        times[0].push(ping.exchange());
-        times[1].push(compute(&mut thread, &input));
-        times[2].push(compute(&mut process.executor, &input));
+    let mut bench = Bench::start();
+    if std::env::args().any(|arg| arg == "--turns") {
+        for _ in std::io::stdin().lines() {
+            for (name, seconds) in ["bare exchange", "thread", "worker"].into_iter().zip(bench.medians(TURN)) {
+                println!("{name}\t{seconds}");
+            }
+            println!();
+        }
+        return;
     }
-    let [ping, thread, process] = times.map(median);
+    let [ping, thread, process] = bench.medians(ROUNDS).map(|seconds| seconds * 1e6);
     println!("bare exchange {ping:.1} us, thread {thread:.1} us, worker {process:.1} us");
     println!(
         "worker over thread {:.1} us, of which above a bare exchange {:.1} us",
@@ -48,9 +53,37 @@ fn main() {
     );
 }
 
+/// What takes turns.
+struct Bench {
+    ping: Ping,
+    thread: Local,
+    process: Owned,
+    input: Tensor,
+}
+
+impl Bench {
+    fn start() -> Self {
+        let process = by_process();
+        let pixels = vec![7u8; SHAPE.iter().product()];
+        let input = Tensor::from_slice(process.executor.alloc(), DType::U8, SHAPE.to_vec(), &pixels);
+        Bench { ping: Ping::start(), thread: by_thread(), process, input }
+    }
+
+    /// Seconds of a bare exchange, of a job by a thread and of one by a worker.
+    fn medians(&mut self, n_rounds: usize) -> [f64; 3] {
+        let mut times: [Vec<Duration>; 3] = Default::default();
+        for _ in 0..n_rounds {
+            times[0].push(self.ping.exchange());
+            times[1].push(compute(&mut self.thread, &self.input));
+            times[2].push(compute(&mut self.process.executor, &self.input));
+        }
+        times.map(median)
+    }
+}
+
 fn median(mut times: Vec<Duration>) -> f64 {
     times.sort_unstable();
-    times[times.len() / 2].as_secs_f64() * 1e6
+    times[times.len() / 2].as_secs_f64()
 }
 
 fn compute(executor: &mut dyn Executor, input: &Tensor) -> Duration {

@@ -19,6 +19,8 @@ mod ending;
 mod evidence;
 mod exit;
 mod fold;
+#[cfg(feature = "testing")]
+mod hop;
 mod infer;
 mod killer;
 mod ledger;
@@ -53,6 +55,9 @@ mod writing;
 
 pub use attempt::{Attempted, attempt};
 pub use exit::Exit;
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub use hop::{HopReceiver, HopSender, hop};
 pub use report::{CapReport, NodeReport, Outcome, OutputReport, RejectReport, Report, SinkAccount, WorkerReport};
 pub use running::{Running, Setup};
 pub use sample::{LoneModel, Sampled, Sampler};

@@ -1,6 +1,7 @@
 //! The description of the GPUs that are stood in for, and which of them a process sees.
 
 use std::path::Path;
+use std::time::Duration;
 
 use engine::node::Fault;
 use serde::Deserialize;
@@ -29,6 +30,8 @@ pub(super) struct Gpu {
     upload_us_per_row: f64,
     compute_us_per_row: f64,
     download_us_per_row: f64,
+    /// How long a model takes to be loaded.
+    load_ms: f64,
     /// Bytes that a process takes by opening it.
     overhead: u64,
     /// Batches after which it is lost.
@@ -66,6 +69,7 @@ impl Default for Gpu {
             upload_us_per_row: 0.0,
             compute_us_per_row: 0.0,
             download_us_per_row: 0.0,
+            load_ms: 0.0,
             overhead: 0,
             lost_after: None,
             lost_again: true,
@@ -86,6 +90,11 @@ impl Gpu {
     pub(super) fn budget(&self) -> u64 {
         let used: u64 = self.users.iter().map(|user| user.bytes).sum();
         self.memory.saturating_sub(used).saturating_sub(self.overhead)
+    }
+
+    /// What loading a model takes.
+    pub(super) fn load_time(&self) -> Duration {
+        Duration::from_secs_f64(self.load_ms.max(0.0) / 1e3)
     }
 
     /// What a batch takes.
@@ -156,7 +165,7 @@ mod tests {
          "overhead": 50, "utilization": 3, "speed": 0.5, "upload_ms": 10, "compute_us_per_row": 2.5},
         {"uuid": "GPU-11112222-bbbb", "name": "B", "memory": 2000,
          "mig": [{"uuid": "MIG-cccc", "name": "B half", "memory": 900}, {"uuid": "MIG-dddd", "name": "B other", "memory": 800}],
-         "download_ms": 4}
+         "download_ms": 4, "load_ms": 1500}
     ]}"#;
 
     fn machine() -> Description {
@@ -194,6 +203,7 @@ mod tests {
         let [a, b] = &machine().visible(None)[..] else { panic!() };
         assert_eq!(a.times(64), Times { upload: 20_000_000, compute: 320_000, download: 0 });
         assert_eq!(b.times(64), Times { upload: 0, compute: 0, download: 4_000_000 });
+        assert_eq!((a.load_time(), b.load_time()), (Duration::ZERO, Duration::from_millis(1500)));
     }
 
     #[test]

@@ -91,6 +91,7 @@ impl Device for StandInDevice {
     fn load(&self, model: &dyn LoadModel, need: &ModelNeed) -> Result<Box<dyn Model>, Fault> {
         let to_fault = |error: ModelError| Fault::transient(error.to_string());
         self.inner.check(self.inner.n_batches.load(Ordering::Relaxed)).map_err(to_fault)?;
+        std::thread::sleep(self.inner.gpu.load_time());
         let weights = self.inner.budget.take(need.weights.saturating_add(need.workspace)).map_err(to_fault)?;
         Ok(Box::new(StandInModel {
             model: model.load()?,
