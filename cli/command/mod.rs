@@ -14,6 +14,7 @@ mod run;
 mod schema;
 mod status;
 mod try_row;
+mod tune;
 mod validate;
 mod verify;
 mod worker;
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Plan(plan::Plan),
     /// Measure how fast a pipeline is; nothing is written
     Bench(bench::Bench),
+    /// Find the settings with which a pipeline is fastest on this machine
+    Tune(tune::Tune),
     /// Show the GPUs and the CPU, and how many workers fit on them
     Devices(devices::Devices),
     /// List the kinds of nodes, or show the manual of one
@@ -73,6 +76,7 @@ impl Command {
             Command::Graph(command) => command.run(cx),
             Command::Plan(command) => command.run(cx),
             Command::Bench(command) => command.run(cx),
+            Command::Tune(command) => command.run(cx),
             Command::Devices(command) => command.run(),
             Command::Nodes(command) => command.run(cx),
             Command::Schema(command) => command.run(cx),
