@@ -6,3 +6,4 @@ mod program;
 
 mod measuring;
 mod refusing;
+mod tuning;
