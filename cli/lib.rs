@@ -9,6 +9,7 @@ mod command;
 mod failure;
 mod logs;
 mod manual;
+mod measure;
 mod output;
 mod panics;
 mod pipeline;

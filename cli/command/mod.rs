@@ -2,6 +2,7 @@
 //!
 //! A new one is a file with its options and `run`, a line in [`Command`] and a line in [`Command::run`].
 
+mod bench;
 mod completions;
 mod devices;
 mod graph;
@@ -13,6 +14,7 @@ mod run;
 mod schema;
 mod status;
 mod try_row;
+mod tune;
 mod validate;
 mod verify;
 mod worker;
@@ -41,6 +43,10 @@ pub(crate) enum Command {
     Graph(graph::Graph),
     /// Show how a pipeline would run on this machine: threads, queues, placement, outputs
     Plan(plan::Plan),
+    /// Measure how fast a pipeline is; nothing is written
+    Bench(bench::Bench),
+    /// Find the settings with which a pipeline is fastest on this machine
+    Tune(tune::Tune),
     /// Show the GPUs and the CPU, and how many workers fit on them
     Devices(devices::Devices),
     /// List the kinds of nodes, or show the manual of one
@@ -69,6 +75,8 @@ impl Command {
             Command::Verify(command) => command.run(cx),
             Command::Graph(command) => command.run(cx),
             Command::Plan(command) => command.run(cx),
+            Command::Bench(command) => command.run(cx),
+            Command::Tune(command) => command.run(cx),
             Command::Devices(command) => command.run(),
             Command::Nodes(command) => command.run(cx),
             Command::Schema(command) => command.run(cx),

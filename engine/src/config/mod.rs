@@ -10,6 +10,7 @@
 mod check;
 mod compile;
 mod document;
+mod edit;
 mod json_schema;
 mod kinds;
 mod layout;
@@ -30,6 +31,7 @@ mod variables;
 
 pub use crate::node::Devices;
 pub use document::Document;
+pub use edit::{Edit, as_yaml, edited};
 pub use json_schema::json_schema;
 pub use kinds::KindSchemas;
 pub use mistake::Mistake;

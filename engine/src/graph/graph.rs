@@ -13,7 +13,7 @@ use crate::node::{Advice, KindRef, Node, NodeSpec, Role};
 ///
 /// Nodes stand in the order of the file, implicit ones just before the node that they were made for; the index in
 /// [`Graph::nodes`] names a node everywhere in the engine.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Graph {
     /// The pipeline's name.
     pub name: String,
@@ -30,7 +30,7 @@ pub struct Graph {
 }
 
 /// A node of a [`Graph`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GraphNode {
     /// Its name.
     pub name: String,

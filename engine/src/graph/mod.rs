@@ -11,6 +11,7 @@ mod drawing;
 #[expect(clippy::module_inception, reason = "one main type per file, the file named after it")]
 mod graph;
 mod origins;
+mod part;
 mod paths;
 pub mod render;
 mod resolve;
