@@ -4,8 +4,7 @@ use serde_json::Value as Json;
 
 use crate::program::{Done, Folder};
 
-const ROWS: &str =
-    "  rows: {kind: source.test_slow, with: {count: 1000, fetch_micros: 1000}}\n  tensor: {kind: transform.test_tensor}\n";
+const ROWS: &str = "  rows: {kind: source.test_slow, with: {count: 1000, fetch_micros: 1000}}\n  tensor: {kind: transform.test_tensor}\n";
 const OUT: &str = "  out: {kind: sink.jsonl, with: {path: out/rows.jsonl}} # the output\n";
 
 /// A pipeline whose model takes as long for a batch of two as for one of many.
