@@ -73,8 +73,7 @@ fn sources_of_a_union_all_come_to_their_turn() {
 
 #[test]
 fn branches_that_are_joined_and_read_for_their_rejects_are_measured() {
-    let nodes = "\
-  some: {kind: transform.test_reject, with: {share: 0.2}}
+    let nodes = "  some: {kind: transform.test_reject, with: {share: 0.2}}
   tensor: {kind: transform.test_tensor}
   first: {kind: infer.test, from: tensor, with: {batch: 4, as: first}}
   other: {kind: transform.test_pass, from: tensor}
