@@ -180,7 +180,7 @@ fn repeat(graph: &mut Graph, clock: &Arc<Clock>) {
         match (node.kind.role(), node.source) {
             (Role::Source, Some(number)) => {
                 let turn = turns[number as usize];
-                node.node = Stub::new(move |cx| {
+                node.node = Stub::node(move |cx| {
                     let mut stage = inner.build(cx)?;
                     if let Stage::Source(stage) = &mut stage {
                         source::repeat(stage, limit, turn, &clock, &cx.cancel);
@@ -195,7 +195,7 @@ fn repeat(graph: &mut Graph, clock: &Arc<Clock>) {
                         clock.count(node_idx, batch.n_rows());
                     }
                 });
-                node.node = Stub::new(move |_| Ok(Stage::Sink(Box::new(Counting(count.clone())))));
+                node.node = Stub::node(move |_| Ok(Stage::Sink(Box::new(Counting(count.clone())))));
             }
             _ => {}
         }

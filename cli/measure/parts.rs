@@ -91,7 +91,7 @@ fn kind(registry: &Registry, name: &str) -> KindRef {
 
 /// What is replaced before it is built.
 fn nothing() -> Arc<dyn Node> {
-    Stub::new(|_| Ok(Stage::Pass))
+    Stub::node(|_| Ok(Stage::Pass))
 }
 
 fn stub(name: String, kind: KindRef, node: Arc<dyn Node>) -> GraphNode {
@@ -117,7 +117,7 @@ fn stub(name: String, kind: KindRef, node: Arc<dyn Node>) -> GraphNode {
 
 /// A source of rows without content, in the place of source number `number`.
 fn numbers(registry: &Registry, name: String, number: Option<u32>) -> GraphNode {
-    let node = Stub::new(|_| Ok(Stage::Source(memory::numbers())));
+    let node = Stub::node(|_| Ok(Stage::Source(memory::numbers())));
     let mut source = stub(name, kind(registry, "source.synthetic"), node);
     let columns = [("id", ColumnRole::Id), ("uri", ColumnRole::Uri)];
     for (name, role) in columns {
@@ -130,7 +130,7 @@ fn numbers(registry: &Registry, name: String, number: Option<u32>) -> GraphNode 
 /// What gives the batches in memory for the rows of `source`, as `node` would.
 fn fed(node: &GraphNode, registry: &Registry, source: usize, input: &Schema, batches: &Arc<Vec<Batch>>) -> GraphNode {
     let batches = batches.clone();
-    let feeding = Stub::new(move |_| Ok(Stage::Fold(memory::feeding(batches.clone()))));
+    let feeding = Stub::node(move |_| Ok(Stage::Fold(memory::feeding(batches.clone()))));
     let mut fed = stub(node.name.clone(), kind(registry, "transform.select"), feeding);
     let fields = node.output.fields.iter().enumerate();
     let outputs = fields.map(|(column, field)| Output { field: field.clone(), from: From::Input { input: 0, column } });

@@ -92,7 +92,7 @@ pub(super) fn take(meter: &Meter<'_>, graph: &Graph, parts: &Parts) -> Result<Sa
             tap.iter().for_each(|tap| tap.take(batch));
             has_rows.fetch_or(is_counted, Ordering::Relaxed);
         });
-        node.node = Stub::new(move |_| Ok(Stage::Sink(Box::new(Counting(see.clone())))));
+        node.node = Stub::node(move |_| Ok(Stage::Sink(Box::new(Counting(see.clone())))));
     }
     let (stats, end) = drive(front, meter.inventory, |stats, elapsed| {
         if !has_rows.load(Ordering::Relaxed) {

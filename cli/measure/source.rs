@@ -106,7 +106,6 @@ impl List for Nothing {
 mod tests {
     use std::time::Duration;
 
-    use super::super::turns;
     use super::*;
 
     /// Lists the numbers before `end`.
@@ -135,7 +134,7 @@ mod tests {
     fn listed(n_items: u64, limit: u64, max: usize, n_calls: usize) -> String {
         let clock = Arc::new(Clock::new(Duration::from_secs(1), Duration::from_secs(1), 0));
         let inner = Box::new(Numbers { next: 0, end: n_items });
-        let mut repeating = Repeating { inner, at: 0, limit, portion: None, turn: turns::Turn::ONLY, clock };
+        let mut repeating = Repeating { inner, at: 0, limit, portion: None, turn: Turn::ONLY, clock };
         let mut items = Vec::new();
         (0..n_calls).for_each(|_| repeating.next_items(max, &mut items).expect("numbers"));
         items.iter().map(|item| item.uri.as_str()).collect()

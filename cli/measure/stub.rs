@@ -12,7 +12,7 @@ type Build = dyn Fn(&BuildCx<'_>) -> Result<Stage, Fault> + Send + Sync;
 pub(super) struct Stub(Box<Build>);
 
 impl Stub {
-    pub(super) fn new(build: impl Fn(&BuildCx<'_>) -> Result<Stage, Fault> + Send + Sync + 'static) -> Arc<dyn Node> {
+    pub(super) fn node(build: impl Fn(&BuildCx<'_>) -> Result<Stage, Fault> + Send + Sync + 'static) -> Arc<dyn Node> {
         Arc::new(Stub(Box::new(build)))
     }
 }
