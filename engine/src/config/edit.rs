@@ -199,7 +199,7 @@ mod tests {
         check(
             "run:\n  threads:\n    rows: 2\n  quiet: true\n",
             "run.x",
-            "run:\n  x: 16\n  threads:\n    rows: 2\n  quiet: true\n",
+            "run:\n  threads:\n    rows: 2\n  x: 16\n  quiet: true\n",
         );
         check("a:\r\n  b: 1\r\n", "a.c", "a:\r\n  b: 1\r\n  c: 16\r\n");
         check("a:\n  b: 1", "a.c", "a:\n  b: 1\n  c: 16");
