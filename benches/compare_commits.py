@@ -27,8 +27,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 # These measure in turns themselves: a line asks for a round. All others are criterion's.
 IN_TURNS = {"layers", "worker"}
-# Seconds of each benchmark of criterion's in a round.
-WARM_UP, MEASURED = 0.5, 1.5
+# Of each benchmark of criterion's in a round: seconds, and samples. Of n samples criterion makes at least n²/2 iterations, however long
+# one takes: its usual 100 are 5,000, and half a minute where one takes 5 ms.
+WARM_UP, MEASURED, SAMPLES = 0.5, 1.5, 20
 
 
 class Commit:
@@ -103,7 +104,7 @@ class Criterion:
 
     def __init__(self, program, options):
         filters = ["|".join(re.escape(name) for name in options.names)] if options.names else []
-        times = ["--warm-up-time", str(WARM_UP), "--measurement-time", str(MEASURED)]
+        times = ["--warm-up-time", str(WARM_UP), "--measurement-time", str(MEASURED), "--sample-size", str(SAMPLES)]
         self.command = [program, "--bench", "--noplot", *times, *filters]
 
     def turn(self):
