@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use engine::data::{Alloc, Batch, BufferMut, Column, ColumnBuilder, ColumnType, DType, RowPos, Schema, Tensor};
-use engine::node::{BuildCx, Fault, Fold, NodeKind, NodeSpec, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Fold, Node, NodeKind, NodeSpec, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -45,7 +45,9 @@ impl NodeKind for Pack {
     const NAME: &'static str = "batch";
     const INCIDENTAL: &'static [&'static str] = &["size", "max_wait"];
     const EXAMPLE: &'static str = "batches: {kind: batch, with: {size: 64}}";
+}
 
+impl Node for Pack {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let spec = NodeSpec::passing(cx.input(), &[]).with_detail(self.size.to_string());
         Ok(NodeSpec { batch: Some(self.size.get()), ..spec })

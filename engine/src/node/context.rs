@@ -41,7 +41,7 @@ pub struct BuildCx<'a> {
     pub name: &'a str,
     /// The columns of each input.
     pub inputs: &'a [Schema],
-    /// What [`super::NodeKind::spec`] said.
+    /// What [`super::Node::spec`] said.
     pub spec: &'a NodeSpec,
     /// What a node downstream wants.
     pub advice: Option<&'a Advice>,

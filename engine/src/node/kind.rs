@@ -1,4 +1,4 @@
-//! The trait that each kind of node implements.
+//! The traits that each kind of node implements.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -80,11 +80,11 @@ pub enum Parts {
     Apart,
 }
 
-/// A kind of node: its options, what it does to columns, and how it is built.
+/// A kind of node: its name and its options.
 ///
 /// The type's doc comment is the kind's manual, those of its fields are its options' (in the JSON Schema and in
 /// `flowgpu nodes`). Derive `JsonSchema`, and `Deserialize` with `deny_unknown_fields`.
-pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'static {
+pub trait NodeKind: Node + DeserializeOwned + JsonSchema + 'static {
     /// The name in pipeline files: `decode.image`.
     const NAME: &'static str;
     /// A node of this kind as one would write it, in YAML, for the manual.
@@ -96,7 +96,10 @@ pub trait NodeKind: DeserializeOwned + JsonSchema + Debug + Send + Sync + 'stati
     /// The options that decide how fast or where results are made, and not what they are: `batch`, or `store.timeout` for
     /// one that lies in another.
     const INCIDENTAL: &'static [&'static str] = &[];
+}
 
+/// A node by its options: what it does to columns, and how it is built.
+pub trait Node: Debug + Send + Sync {
     /// What the node makes of its inputs' columns. Pure, except that it may read what `with` names beside the data:
     /// a model's header, a file of labels.
     ///

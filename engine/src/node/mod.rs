@@ -1,7 +1,7 @@
 //! What a node is: the traits that kinds implement, what they are told, and the registry that lists them.
 //!
-//! A kind is one type: its fields are the options of `with`, its docs are the manual, [`NodeKind::spec`] says what it
-//! makes of its inputs' columns and [`NodeKind::build`] makes the thing that runs. The receiver of each running trait is
+//! A kind is one type: its fields are the options of `with`, its docs are the manual, [`Node::spec`] says what it
+//! makes of its inputs' columns and [`Node::build`] makes the thing that runs. The receiver of each running trait is
 //! its concurrency contract: `&self` is called from many threads at once, `&mut self` from one. The runtime, not the
 //! node, does parallelism, order, timing, catching of panics and rejects.
 
@@ -28,12 +28,12 @@ pub use counting::Counting;
 pub use device::{Device, DeviceInfo, OpenCpu, OpenDevice};
 pub use devices::Devices;
 pub use fault::{Fault, FaultKind, reason};
-pub use kind::{Advice, NodeKind, Parts, Role};
+pub use kind::{Advice, Node, NodeKind, Parts, Role};
 pub use model::{Computed, LoadModel, Model, ModelError, Pending, Span, SpanStage, monotonic_ns};
 pub use need::{FileStamp, ModelNeed};
 pub use objects::Objects;
 pub use path::{is_url, normalised};
-pub use registry::{Kind, KindRef, Node, Registry};
+pub use registry::{Kind, KindRef, Registry};
 pub use shard::{Shard, named_with, numbered};
 pub use spec::{From, NodeSpec, Output, SpecError, find_column, unknown_column};
 pub use stage::{

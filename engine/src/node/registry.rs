@@ -1,84 +1,13 @@
 //! The list of kinds, as values: what the engine knows of a kind without knowing its type.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use super::{
-    Advice, BuildCx, Fault, NodeKind, NodeSpec, Objects, OpenCpu, OpenDevice, Parts, Role, Sealed, SpecCx, SpecError,
-    Stage,
-};
-
-/// A node's options, parsed: what it does, behind a type that all kinds share. The methods are those of [`NodeKind`].
-pub trait Node: fmt::Debug + Send + Sync {
-    /// See [`NodeKind::spec`].
-    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError>;
-    /// See [`NodeKind::build`].
-    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault>;
-    /// See [`NodeKind::advice`].
-    fn advice(&self, base: &Path) -> Result<Option<Advice>, SpecError>;
-    /// See [`NodeKind::asks_advice`].
-    fn asks_advice(&self) -> bool;
-    /// See [`NodeKind::batch_size`].
-    fn batch_size(&self) -> Option<usize>;
-    /// See [`NodeKind::joins`].
-    fn joins(&self) -> bool;
-    /// See [`NodeKind::writes`].
-    fn writes(&self, base: &Path) -> Vec<PathBuf>;
-    /// See [`NodeKind::objects`].
-    fn objects(&self) -> Option<Arc<dyn Objects>>;
-    /// See [`NodeKind::spools`].
-    fn spools(&self) -> bool;
-    /// See [`NodeKind::parts`].
-    fn parts(&self) -> Parts;
-    /// See [`NodeKind::tidy`].
-    fn tidy(&self, base: &Path, outputs: &[Sealed]) -> Result<(), Fault>;
-    /// See [`NodeKind::reads`].
-    fn reads(&self, base: &Path, path: &Path) -> bool;
-}
-
-impl<K: NodeKind> Node for K {
-    fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
-        NodeKind::spec(self, cx)
-    }
-    fn build(&self, cx: &BuildCx<'_>) -> Result<Stage, Fault> {
-        NodeKind::build(self, cx)
-    }
-    fn advice(&self, base: &Path) -> Result<Option<Advice>, SpecError> {
-        NodeKind::advice(self, base)
-    }
-    fn asks_advice(&self) -> bool {
-        NodeKind::asks_advice(self)
-    }
-    fn batch_size(&self) -> Option<usize> {
-        NodeKind::batch_size(self)
-    }
-    fn joins(&self) -> bool {
-        NodeKind::joins(self)
-    }
-    fn writes(&self, base: &Path) -> Vec<PathBuf> {
-        NodeKind::writes(self, base)
-    }
-    fn objects(&self) -> Option<Arc<dyn Objects>> {
-        NodeKind::objects(self)
-    }
-    fn spools(&self) -> bool {
-        NodeKind::spools(self)
-    }
-    fn parts(&self) -> Parts {
-        NodeKind::parts(self)
-    }
-    fn tidy(&self, base: &Path, outputs: &[Sealed]) -> Result<(), Fault> {
-        NodeKind::tidy(self, base, outputs)
-    }
-    fn reads(&self, base: &Path, path: &Path) -> bool {
-        NodeKind::reads(self, base, path)
-    }
-}
+use super::{Node, NodeKind, OpenCpu, OpenDevice, Role};
 
 type Parse = fn(serde_yaml::Value) -> Result<Box<dyn Node>, String>;
 

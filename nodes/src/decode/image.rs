@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::data::{BufferMut, ColumnType, DType, Dim, Field, Reject, Role, RowMut, RowRef};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -166,7 +166,9 @@ impl NodeKind for Image {
     const EXAMPLE: &'static str = "pixels: {kind: decode.image, with: {preset: model}}";
     /// 2: TIFF is decoded, and the orientation is found in more files.
     const REVISION: u32 = 2;
+}
 
+impl Node for Image {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let column = self.column(cx.input())?;
         let preprocess = self.preprocess(cx.advice)?;

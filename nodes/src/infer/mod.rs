@@ -14,7 +14,7 @@ use std::sync::Arc;
 use engine::config::Devices;
 use engine::data::{ColumnType, DType, Dim, Field, Role, Schema};
 use engine::node::{
-    Advice, BuildCx, Fault, InferStage, NodeKind, NodeSpec, Padding, SpecCx, SpecError, Stage, find_column,
+    Advice, BuildCx, Fault, InferStage, Node, NodeKind, NodeSpec, Padding, SpecCx, SpecError, Stage, find_column,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -242,7 +242,9 @@ impl NodeKind for Infer {
     const REVISION: u32 = 2;
     const INCIDENTAL: &'static [&'static str] = &["batch", "device"];
     const EXAMPLE: &'static str = "scores: {kind: infer, with: {model: models/efficientnet_lite0}}";
+}
 
+impl Node for Infer {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         if let Some(normalize) = &self.normalize {
             normalize.check().map_err(|error| SpecError::new(error.to_string()).at(&["normalize"]))?;

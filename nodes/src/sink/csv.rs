@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use csv::{Terminator, Writer, WriterBuilder};
 use engine::data::{Batch, Column};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Objects, Parts, Sealed, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, Objects, Parts, Sealed, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -57,7 +57,9 @@ impl NodeKind for Csv {
     const NAME: &'static str = "sink.csv";
     const EXAMPLE: &'static str = "out: {kind: sink.csv, with: {path: out/sizes.csv, columns: [uri, width, height]}}";
     const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
+}
 
+impl Node for Csv {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         chosen(cx.input(), self.columns.as_deref())?;
         Rotate::check(self.rotate.as_ref(), &self.path)?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::data::Batch;
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Objects, Parts, Sealed, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, Objects, Parts, Sealed, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -56,7 +56,9 @@ impl NodeKind for Jsonl {
     const NAME: &'static str = "sink.jsonl";
     const EXAMPLE: &'static str = "out: {kind: sink.jsonl, with: {path: out/labels.jsonl}}";
     const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
+}
 
+impl Node for Jsonl {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         chosen(cx.input(), self.columns.as_deref())?;
         Rotate::check(self.rotate.as_ref(), &self.path)?;

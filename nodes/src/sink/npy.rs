@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use engine::data::{Batch, Column, DType, Field, RowPos, Schema};
 use engine::node::{
-    BuildCx, Durable, Fault, NodeKind, NodeSpec, Objects, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage, find_column,
+    BuildCx, Durable, Fault, Node, NodeKind, NodeSpec, Objects, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage,
+    find_column,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -74,7 +75,9 @@ impl NodeKind for Npy {
     const NAME: &'static str = "sink.npy";
     const EXAMPLE: &'static str = "out: {kind: sink.npy, with: {path: out/embeddings.npy}}";
     const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
+}
 
+impl Node for Npy {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         self.resolve(cx.input())?;
         self.store.check(&self.path)?;

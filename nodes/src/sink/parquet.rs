@@ -15,7 +15,7 @@ use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use engine::data::Batch;
 use engine::durable::{Partial, STDOUT};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Objects, Sealed, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, Objects, Sealed, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -98,7 +98,9 @@ impl NodeKind for Parquet {
     const EXAMPLE: &'static str =
         "out: {kind: sink.parquet, with: {path: out/embeddings.parquet, rotate: {rows: 1000000}}}";
     const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
+}
 
+impl Node for Parquet {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         if self.path == STDOUT {
             let error = SpecError::new("Parquet cannot go to standard output").at(&["path"]);

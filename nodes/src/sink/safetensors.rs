@@ -8,7 +8,9 @@ use arrow_array::{ArrayRef, BinaryArray, RecordBatch, StringArray};
 use arrow_schema::{DataType, Field as ArrowField, Schema as ArrowSchema, SchemaRef};
 use engine::data::{Batch, DType, Field, Role, Schema};
 use engine::durable::STDOUT;
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Objects, Sealed, SpecCx, SpecError, Stage, unknown_column};
+use engine::node::{
+    BuildCx, Fault, Node, NodeKind, NodeSpec, Objects, Sealed, SpecCx, SpecError, Stage, unknown_column,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, json};
@@ -110,7 +112,9 @@ impl NodeKind for SafeTensors {
     const EXAMPLE: &'static str =
         "out: {kind: sink.safetensors, with: {path: out/features.safetensors, columns: [features]}}";
     const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
+}
 
+impl Node for SafeTensors {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         if self.path == STDOUT {
             let error = SpecError::new("tensors cannot go to standard output").at(&["path"]);

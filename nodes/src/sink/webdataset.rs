@@ -7,7 +7,9 @@ use std::sync::Arc;
 
 use engine::data::{Batch, ColumnType, Field, Role, Schema};
 use engine::durable::STDOUT;
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, Objects, Sealed, SpecCx, SpecError, Stage, unknown_column};
+use engine::node::{
+    BuildCx, Fault, Node, NodeKind, NodeSpec, Objects, Sealed, SpecCx, SpecError, Stage, unknown_column,
+};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -222,7 +224,9 @@ impl NodeKind for WebDataset {
     const EXAMPLE: &'static str =
         "out: {kind: sink.webdataset, with: {path: out/shard.tar, columns: {json: [uri, labels], npy: features}}}";
     const INCIDENTAL: &'static [&'static str] = SinkStore::INCIDENTAL;
+}
 
+impl Node for WebDataset {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         if self.path == STDOUT {
             let error = SpecError::new("archives cannot go to standard output").at(&["path"]);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use engine::config::Size;
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, SpecCx, SpecError, Stage};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -94,7 +94,9 @@ impl NodeKind for Csv {
     const NAME: &'static str = "source.csv";
     const EXAMPLE: &'static str = "photos: {kind: source.csv, with: {path: train.csv, column: file, base: photos}}";
     const INCIDENTAL: &'static [&'static str] = &["parallel", "store"];
+}
 
+impl Node for Csv {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         delimiter(self.delimiter.as_deref())?;
         self.options().spec(cx)

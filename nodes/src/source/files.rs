@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::data::{ColumnType, Role};
 use engine::node::{
-    BuildCx, Cancel, Count, Counting, Fault, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage,
+    BuildCx, Cancel, Count, Counting, Fault, Node, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage,
     normalised,
 };
 use schemars::JsonSchema;
@@ -106,7 +106,9 @@ impl NodeKind for Files {
     const NAME: &'static str = "source.files";
     const EXAMPLE: &'static str = r#"photos: {kind: source.files, with: {path: "photos/**/*.jpg"}}"#;
     const INCIDENTAL: &'static [&'static str] = &["store"];
+}
 
+impl Node for Files {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let patterns = self.patterns(cx.base)?;
         let manifest = self.manifest(cx.base)?;

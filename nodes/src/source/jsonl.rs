@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use engine::config::Size;
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, SpecCx, SpecError, Stage};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -87,7 +87,9 @@ impl NodeKind for Jsonl {
     const EXAMPLE: &'static str =
         "photos: {kind: source.jsonl, with: {path: train.jsonl, column: image, base: photos}}";
     const INCIDENTAL: &'static [&'static str] = &["parallel", "store"];
+}
 
+impl Node for Jsonl {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         self.options().spec(cx)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::data::{Reject, RowMut};
 use engine::node::{
-    BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage, Stamp,
+    BuildCx, Fault, Fetch, Item, List, Node, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage, Stamp,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -71,7 +71,9 @@ impl NodeKind for Synthetic {
     const NAME: &'static str = "source.synthetic";
     const EXAMPLE: &'static str =
         "photos: {kind: source.synthetic, with: {images: {count: 10000, size: [500, 375], seed: 1}}}";
+}
 
+impl Node for Synthetic {
     fn spec(&self, _cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         match (&self.images, &self.rows) {
             (Some(images), None) => {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use engine::data::{Reject, RowMut, code};
 use engine::node::{
-    BuildCx, Entries, Entry, Fault, Item, List, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage,
-    Unpack,
+    BuildCx, Entries, Entry, Fault, Item, List, Node, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError,
+    Stage, Unpack,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -63,7 +63,9 @@ pub fn box_uris(boxes: u64, most: u64) -> Vec<String> {
 impl NodeKind for Boxes {
     const NAME: &'static str = "source.test_boxes";
     const EXAMPLE: &'static str = "rows: {kind: source.test_boxes, with: {boxes: 20, most: 30}}";
+}
 
+impl Node for Boxes {
     fn spec(&self, _cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(bytes_source(format!("{} boxes", self.boxes)))
     }

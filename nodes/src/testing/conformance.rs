@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use engine::data::{ColumnType, DType, Dim, HeapPool, Role, Tensor};
 use engine::node::{
-    BuildCx, Fault, InferStage, LoadModel, Model, ModelError, NodeKind, NodeSpec, Padding, SpecCx, SpecError, Stage,
+    BuildCx, Fault, InferStage, LoadModel, Model, ModelError, Node, NodeKind, NodeSpec, Padding, SpecCx, SpecError,
+    Stage,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,7 +52,9 @@ struct Gate {
 impl NodeKind for Conformance {
     const NAME: &'static str = engine::worker::conformance::KIND;
     const EXAMPLE: &'static str = "same: {kind: infer.test_conformance, with: {model: echo}}";
+}
 
+impl Node for Conformance {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let spec = NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[0]) };
         spec.with_new("output", ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Any] }, Role::Result)

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use engine::data::{Reject, RowMut, RowRef};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -29,7 +29,9 @@ pub struct DecodeFault {
 impl NodeKind for DecodeFault {
     const NAME: &'static str = "decode.test_fault";
     const EXAMPLE: &'static str = "breaks: {kind: decode.test_fault, with: {rows: [3], how: abort}}";
+}
 
+impl Node for DecodeFault {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[]) })
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::data::{Reject, RowMut, RowRef};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,7 +26,9 @@ impl NodeKind for Delay {
     const EXAMPLE: &'static str = "slow: {kind: transform.test_delay, with: {micros: 500}}";
     // A run that was begun slowly may be ended fast.
     const INCIDENTAL: &'static [&'static str] = &["micros", "seed"];
+}
 
+impl Node for Delay {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[]) })
     }

@@ -1,7 +1,7 @@
 //! `transform.test_fault`: a node that fails in the middle of a run.
 
 use engine::data::{Batch, RowPos};
-use engine::node::{BuildCx, Fault, Fold, NodeKind, NodeSpec, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Fold, Node, NodeKind, NodeSpec, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -34,7 +34,9 @@ enum How {
 impl NodeKind for FaultAfter {
     const NAME: &'static str = "transform.test_fault";
     const EXAMPLE: &'static str = "breaks: {kind: transform.test_fault, with: {after: 100}}";
+}
 
+impl Node for FaultAfter {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[]) })
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::config::Devices;
 use engine::data::{ColumnType, DType, Dim, Field, HeapPool, Role, Schema, Tensor};
 use engine::node::{
-    BuildCx, Fault, FileStamp, InferStage, LoadModel, Model, ModelError, ModelNeed, NodeKind, NodeSpec, Padding,
+    BuildCx, Fault, FileStamp, InferStage, LoadModel, Model, ModelError, ModelNeed, Node, NodeKind, NodeSpec, Padding,
     SpecCx, SpecError, Stage, find_column,
 };
 use schemars::JsonSchema;
@@ -111,7 +111,9 @@ impl NodeKind for TestModel {
     const NAME: &'static str = "infer.test";
     const INCIDENTAL: &'static [&'static str] = &["batch", "micros", "device"];
     const EXAMPLE: &'static str = "sums: {kind: infer.test, with: {n: 4, micros: 500}}";
+}
 
+impl Node for TestModel {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let column = self.find(cx.input())?;
         let ty = ColumnType::Tensor { dtype: DType::F32, shape: vec![Dim::Fixed(self.n)] };

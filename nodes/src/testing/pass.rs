@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::data::{ColumnType, Reject, Role, RowMut, RowRef};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -23,7 +23,9 @@ fn default_as() -> String {
 impl NodeKind for Pass {
     const NAME: &'static str = "transform.test_pass";
     const EXAMPLE: &'static str = "numbered: {kind: transform.test_pass, with: {as: number}}";
+}
 
+impl Node for Pass {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let spec = NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[]) };
         spec.with_new(&self.output, ColumnType::Int, Role::Result)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::data::{Reject, RowMut, RowRef};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -17,7 +17,9 @@ pub struct RejectSome(Which);
 impl NodeKind for RejectSome {
     const NAME: &'static str = "transform.test_reject";
     const EXAMPLE: &'static str = "some: {kind: transform.test_reject, with: {share: 0.1}}";
+}
 
+impl Node for RejectSome {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[]) })
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::data::{Batch, RowPos};
 use engine::node::{
-    BuildCx, Durable, Fault, NodeKind, NodeSpec, Objects, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage,
+    BuildCx, Durable, Fault, Node, NodeKind, NodeSpec, Objects, Parts, Sealed, Sink, SinkPos, SpecCx, SpecError, Stage,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -50,7 +50,9 @@ impl SlowSink {
 impl NodeKind for SlowSink {
     const NAME: &'static str = "sink.test_slow";
     const EXAMPLE: &'static str = "out: {kind: sink.test_slow, with: {path: out.jsonl, micros: 500}}";
+}
 
+impl Node for SlowSink {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         self.jsonl().spec(cx)
     }

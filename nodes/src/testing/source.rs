@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use engine::data::{Reject, RowMut};
 use engine::node::{
-    BuildCx, Fault, Fetch, Item, List, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage, Stamp,
+    BuildCx, Fault, Fetch, Item, List, Node, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage, Stamp,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -39,7 +39,9 @@ pub struct SlowSource {
 impl NodeKind for SlowSource {
     const NAME: &'static str = "source.test_slow";
     const EXAMPLE: &'static str = "rows: {kind: source.test_slow, with: {count: 1000, micros: 500}}";
+}
 
+impl Node for SlowSource {
     fn spec(&self, _cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(bytes_source(format!("{} slow rows", self.count)))
     }

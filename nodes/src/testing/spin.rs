@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use engine::data::{Reject, RowMut, RowRef};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -20,7 +20,9 @@ pub struct Spin {
 impl NodeKind for Spin {
     const NAME: &'static str = "transform.test_spin";
     const EXAMPLE: &'static str = "busy: {kind: transform.test_spin, with: {micros: 500}}";
+}
 
+impl Node for Spin {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(NodeSpec { batch: cx.input().batch, ..NodeSpec::passing(cx.input(), &[]) })
     }

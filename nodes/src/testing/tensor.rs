@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::data::{ColumnType, DType, Dim, Reject, Role, RowMut, RowRef};
-use engine::node::{BuildCx, Fault, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, Node, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -62,7 +62,9 @@ impl MakeTensor {
 impl NodeKind for MakeTensor {
     const NAME: &'static str = "transform.test_tensor";
     const EXAMPLE: &'static str = "tensors: {kind: transform.test_tensor, with: {shape: [3, 2]}}";
+}
 
+impl Node for MakeTensor {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let least = if self.dtype == Element::U8 { 4 } else { 1 };
         if self.numbered && self.shape.iter().product::<usize>() < least {

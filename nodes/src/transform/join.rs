@@ -1,7 +1,7 @@
 //! `transform.join`: the columns of several branches in one row.
 
 use engine::data::{Field, Role};
-use engine::node::{BuildCx, Fault, From, NodeKind, NodeSpec, Output, SpecCx, SpecError, Stage};
+use engine::node::{BuildCx, Fault, From, Node, NodeKind, NodeSpec, Output, SpecCx, SpecError, Stage};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -26,7 +26,9 @@ pub struct Join {}
 impl NodeKind for Join {
     const NAME: &'static str = "transform.join";
     const EXAMPLE: &'static str = "both: {kind: transform.join, from: [cats, dogs]}";
+}
 
+impl Node for Join {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         if cx.inputs.len() < 2 {
             return Err(SpecError::new("a join needs two inputs or more").label("write `from: [a, b]`"));

@@ -1,7 +1,7 @@
 //! `transform.select`: which columns go on, and under which names.
 
 use engine::data::{Field, Role, Schema};
-use engine::node::{BuildCx, Fault, From, NodeKind, NodeSpec, Output, SpecCx, SpecError, Stage, unknown_column};
+use engine::node::{BuildCx, Fault, From, Node, NodeKind, NodeSpec, Output, SpecCx, SpecError, Stage, unknown_column};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -40,7 +40,9 @@ impl NodeKind for Select {
     const NAME: &'static str = "transform.select";
     const EXAMPLE: &'static str =
         "chosen: {kind: transform.select, with: {keep: [labels, width, height], rename: {labels: animals}}}";
+}
 
+impl Node for Select {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let input = cx.input();
         self.check_names(input)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::data::{ColumnType, Field, Reject, Role, RowMut, RowRef, code};
 use engine::node::{
-    BuildCx, Fault, FileStamp, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column, normalised,
+    BuildCx, Fault, FileStamp, Node, NodeKind, NodeSpec, RowMap, SpecCx, SpecError, Stage, find_column, normalised,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -91,7 +91,9 @@ fn n_classes(ty: &ColumnType) -> Option<usize> {
 impl NodeKind for TopK {
     const NAME: &'static str = "transform.topk";
     const EXAMPLE: &'static str = "labels: {kind: transform.topk, with: {k: 3, labels: imagenet1k}}";
+}
 
+impl Node for TopK {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let resolved = self.resolve(cx.input())?;
         let names = self.names(resolved.n_classes, cx.base)?;

@@ -10,7 +10,9 @@ use serde::Deserialize;
 
 use super::*;
 use crate::data::{Buffer, DType, Schema};
-use crate::node::{DeviceInfo, InferStage, LoadModel, ModelNeed, NodeKind, NodeSpec, OpenDevice, Padding, SpecError};
+use crate::node::{
+    DeviceInfo, InferStage, LoadModel, ModelNeed, Node, NodeKind, NodeSpec, OpenDevice, Padding, SpecError,
+};
 use crate::worker::arena::Arena;
 
 /// A device of the kind `test`, and what tests hold back or look at.
@@ -91,7 +93,9 @@ struct Acting {
 impl NodeKind for Acting {
     const NAME: &'static str = "infer.acting";
     const EXAMPLE: &'static str = "a: {kind: infer.acting, with: {act: sum}}";
+}
 
+impl Node for Acting {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let need = ModelNeed { weights: 7, ..ModelNeed::default() };
         Ok(NodeSpec::passing(cx.input(), &[]).with_need(need))
@@ -151,7 +155,9 @@ struct NoModel {}
 impl NodeKind for NoModel {
     const NAME: &'static str = "transform.none";
     const EXAMPLE: &'static str = "n: {kind: transform.none}";
+}
 
+impl Node for NoModel {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         Ok(NodeSpec::passing(cx.input(), &[]))
     }

@@ -17,8 +17,8 @@ use std::sync::Arc;
 use engine::config::Size;
 use engine::data::{ColumnType, DType, Reject, Role, RowMut, code};
 use engine::node::{
-    BuildCx, Entries, Entry, Fault, Item, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage, Stamp,
-    Unpack,
+    BuildCx, Entries, Entry, Fault, Item, Node, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage,
+    Stamp, Unpack,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -168,7 +168,9 @@ impl NodeKind for Parquet {
     const NAME: &'static str = "source.parquet";
     const EXAMPLE: &'static str = r#"photos: {kind: source.parquet, with: {path: "data/train-*.parquet"}}"#;
     const INCIDENTAL: &'static [&'static str] = &["parallel", "store"];
+}
 
+impl Node for Parquet {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let patterns = self.patterns(cx.base)?;
         self.file_base(cx.base)?;

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use engine::config::{Size, nearest};
 use engine::data::{ColumnType, Reject, Role, RowMut, code};
 use engine::node::{
-    BuildCx, Count, Counting, Entries, Entry, Fault, Fetch, Item, NodeKind, NodeSpec, Reading, SourceStage, SpecCx,
-    SpecError, Stage, Stamp, Unpack,
+    BuildCx, Count, Counting, Entries, Entry, Fault, Fetch, Item, Node, NodeKind, NodeSpec, Reading, SourceStage,
+    SpecCx, SpecError, Stage, Stamp, Unpack,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -155,7 +155,9 @@ impl NodeKind for Rejects {
     const EXAMPLE: &'static str =
         "again: {kind: source.rejects, with: {path: out/classify.rejects.jsonl, codes: [too_large]}}";
     const INCIDENTAL: &'static [&'static str] = &["parallel", "store"];
+}
 
+impl Node for Rejects {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let patterns = self.patterns(cx.base)?;
         self.file_base(cx.base)?;

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use engine::config::Size;
 use engine::data::{ColumnType, Reject, Role, RowMut, code};
 use engine::node::{
-    BuildCx, Entries, Entry, Fault, Item, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage, Stamp,
-    Unpack,
+    BuildCx, Entries, Entry, Fault, Item, Node, NodeKind, NodeSpec, Reading, SourceStage, SpecCx, SpecError, Stage,
+    Stamp, Unpack,
 };
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -103,7 +103,9 @@ impl NodeKind for Webdataset {
     const NAME: &'static str = "source.webdataset";
     const EXAMPLE: &'static str = r#"photos: {kind: source.webdataset, with: {path: "train/shard-{000..099}.tar"}}"#;
     const INCIDENTAL: &'static [&'static str] = &["parallel", "store"];
+}
 
+impl Node for Webdataset {
     fn spec(&self, cx: &SpecCx<'_>) -> Result<NodeSpec, SpecError> {
         let patterns = self.patterns(cx.base)?;
         self.store.check().map_err(|error| super::listing::spec_error(error).at(&["store", "endpoint"]))?;
