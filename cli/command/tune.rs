@@ -15,7 +15,7 @@ use engine::graph::Graph;
 use engine::schedule::{Inventory, Plan};
 
 use self::knobs::{Knobs, Point};
-use self::search::{Found, Search};
+use self::search::Search;
 use super::Format;
 use crate::args::{PipelineArgs, PlacementArgs};
 use crate::failure::{Failure, exit};
@@ -78,9 +78,10 @@ impl Tune {
         let measure = |point: &Point| self.measure(&meter, &document, &knobs, point);
         let found = Search { knobs: &knobs, measure }.run()?;
         let edits = knobs.edits(&found.best);
+        let yaml = as_yaml(&edits);
         let text = match self.format {
-            Format::Text => text::text(&knobs, &found, &as_yaml(&edits), document.file(), &Terminal::stdout()),
-            Format::Json => super::json(&json::json(&knobs, &found, &as_yaml(&edits))),
+            Format::Text => text::text(&knobs, &found, &yaml, document.file(), &Terminal::stdout()),
+            Format::Json => super::json(&json::json(&knobs, &found, &yaml)),
         };
         output::answer(&text)?;
         if let Some(file) = &self.write {
@@ -113,9 +114,4 @@ impl Tune {
         }
         Ok(Some(rows))
     }
-}
-
-/// Whether anything is faster than the pipeline as it is.
-fn has_gained(found: &Found) -> bool {
-    found.best.iter().any(Option::is_some)
 }

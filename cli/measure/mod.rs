@@ -181,11 +181,12 @@ fn repeat(graph: &mut Graph, clock: &Arc<Clock>) {
             (Role::Source, Some(number)) => {
                 let turn = turns[number as usize];
                 node.node = Stub::node(move |cx| {
-                    let mut stage = inner.build(cx)?;
-                    if let Stage::Source(stage) = &mut stage {
-                        source::repeat(stage, limit, turn, &clock, &cx.cancel);
-                    }
-                    Ok(stage)
+                    Ok(match inner.build(cx)? {
+                        Stage::Source(stage) => {
+                            Stage::Source(source::repeating(stage, limit, turn, &clock, &cx.cancel))
+                        }
+                        other => other,
+                    })
                 });
             }
             (Role::Sink, _) => {

@@ -8,24 +8,24 @@ use super::clock::Clock;
 use super::portion::{Left, Portion, Portioned};
 use super::turns::Turn;
 
-/// Has a source start over when all of it, or its first `limit` rows, have been listed.
-pub(super) fn repeat(stage: &mut SourceStage, limit: Option<u64>, turn: Turn, clock: &Arc<Clock>, cancel: &Cancel) {
-    // Nobody knows how many there will be.
-    stage.count = None;
-    let mut repeating = Repeating {
-        inner: std::mem::replace(&mut stage.list, Box::new(Nothing)),
-        at: 0,
-        limit: limit.unwrap_or(u64::MAX),
-        portion: None,
-        turn,
-        clock: clock.clone(),
-    };
-    if let (Reading::Unpacked(unpack), Some(limit)) = (&stage.reading, limit) {
-        let portion = Arc::new(Portion::new(limit, cancel.clone()));
-        stage.reading = Reading::Unpacked(Arc::new(Portioned { inner: unpack.clone(), portion: portion.clone() }));
-        (repeating.limit, repeating.portion) = (u64::MAX, Some(portion));
+/// The source, starting over when all of it, or its first `limit` rows, have been listed.
+pub(super) fn repeating(
+    stage: SourceStage,
+    limit: Option<u64>,
+    turn: Turn,
+    clock: &Arc<Clock>,
+    cancel: &Cancel,
+) -> SourceStage {
+    let SourceStage { list, mut reading, .. } = stage;
+    let (mut items, mut portion) = (limit.unwrap_or(u64::MAX), None);
+    if let (Reading::Unpacked(unpack), Some(rows)) = (&reading, limit) {
+        let of_rows = Arc::new(Portion::new(rows, cancel.clone()));
+        reading = Reading::Unpacked(Arc::new(Portioned { inner: unpack.clone(), portion: of_rows.clone() }));
+        (items, portion) = (u64::MAX, Some(of_rows));
     }
-    stage.list = Box::new(repeating);
+    let list = Box::new(Repeating { inner: list, at: 0, limit: items, portion, turn, clock: clock.clone() });
+    // Nobody knows how many there will be.
+    SourceStage { list, reading, count: None }
 }
 
 struct Repeating {
@@ -89,55 +89,24 @@ impl Repeating {
     }
 }
 
-/// What stands for a listing while it is wrapped.
-struct Nothing;
-
-impl List for Nothing {
-    fn next_items(&mut self, _max: usize, _items: &mut Vec<Item>) -> Result<(), Fault> {
-        Ok(())
-    }
-
-    fn seek(&mut self, _index: u64) -> Result<(), Fault> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
+    use engine::node::harness::Harness;
+    use nodes::source::synthetic::Synthetic;
+
     use super::*;
-
-    /// Lists the numbers before `end`.
-    struct Numbers {
-        next: u64,
-        end: u64,
-    }
-
-    impl List for Numbers {
-        fn next_items(&mut self, max: usize, items: &mut Vec<Item>) -> Result<(), Fault> {
-            let end = self.end.min(self.next + max as u64);
-            let item =
-                |number: u64| Item { uri: number.to_string(), id: None, locator: Default::default(), size_hint: 0 };
-            items.extend((self.next..end).map(item));
-            self.next = end;
-            Ok(())
-        }
-
-        fn seek(&mut self, index: u64) -> Result<(), Fault> {
-            self.next = index;
-            Ok(())
-        }
-    }
 
     /// The first items of a listing of `n_items` that starts over after `limit`.
     fn listed(n_items: u64, limit: u64, max: usize, n_calls: usize) -> String {
         let clock = Arc::new(Clock::new(Duration::from_secs(1), Duration::from_secs(1), 0));
-        let inner = Box::new(Numbers { next: 0, end: n_items });
+        let stage = Harness::new::<Synthetic>(&format!("rows: {{count: {n_items}}}"), Vec::new()).source();
+        let inner = stage.expect("a source").list;
         let mut repeating = Repeating { inner, at: 0, limit, portion: None, turn: Turn::ONLY, clock };
         let mut items = Vec::new();
         (0..n_calls).for_each(|_| repeating.next_items(max, &mut items).expect("numbers"));
-        items.iter().map(|item| item.uri.as_str()).collect()
+        items.iter().map(|item| item.uri.trim_start_matches("synthetic/")).collect()
     }
 
     #[test]

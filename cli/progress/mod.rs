@@ -16,6 +16,7 @@ pub mod pace;
 mod plain;
 pub mod snapshot;
 pub mod summary;
+pub(crate) mod table;
 pub mod terminal;
 pub mod worker_lines;
 

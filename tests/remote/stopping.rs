@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::program::wait_for;
+use crate::program::{Folder, wait_for};
 use crate::scene::{BUCKET, RUN, SUMS, committed, figure, lines, pictures, pipeline, run, start};
 use crate::server::Server;
 
@@ -18,6 +18,15 @@ fn server() -> Server {
     server
 }
 
+/// Runs until something has come, and interrupts that.
+fn interrupt(folder: &Folder, grace: &str, what: &str, has_come: impl Fn() -> bool) {
+    let under_way = start(folder, &[&RUN[..], &["--grace", grace]].concat());
+    wait_for(what, || has_come().then_some(()));
+    under_way.signal(Signal::INT);
+    let done = under_way.end();
+    assert_eq!(done.code, 130, "{done:?}");
+}
+
 #[test]
 fn a_run_that_reads_ends_with_its_grace_and_what_was_not_read_is_read_by_the_next() {
     let server = server();
@@ -26,11 +35,7 @@ fn a_run_that_reads_ends_with_its_grace_and_what_was_not_read_is_read_by_the_nex
     let folder = pipeline(&server, &nodes);
     server.forget();
     server.fault(json!({"on": "get", "key": "000030", "do": "status", "status": 503, "retry_after": LONG, "times": 1}));
-    let under_way = start(&folder, &[&RUN[..], &["--grace", "2s"]].concat());
-    wait_for("the pause", || (server.count_for("get", "000030") == 1).then_some(()));
-    under_way.signal(Signal::INT);
-    let done = under_way.end();
-    assert_eq!(done.code, 130, "{done:?}");
+    interrupt(&folder, "2s", "the pause", || server.count_for("get", "000030") == 1);
     assert!(!folder.path("p.rejects.jsonl").exists(), "what was not waited for is no reject");
     let at = committed(&folder);
     assert!(at <= 30, "{at}");
@@ -46,11 +51,7 @@ fn a_run_that_lists_ends_at_once() {
     let folder = pipeline(&server, &format!("{SOURCE}{SUMS}"));
     server.fault(json!({"on": "list", "do": "status", "status": 503, "retry_after": LONG, "times": 1}));
     // An hour of grace: it does not end because that is over.
-    let under_way = start(&folder, &[&RUN[..], &["--grace", "1h"]].concat());
-    wait_for("the pause", || (server.count("list") == 1).then_some(()));
-    under_way.signal(Signal::INT);
-    let done = under_way.end();
-    assert_eq!(done.code, 130, "{done:?}");
+    interrupt(&folder, "1h", "the pause", || server.count("list") == 1);
     let done = run(&folder, &RUN);
     assert_eq!(done.code, 0, "{done:?}");
     assert_eq!(folder.rows("out.jsonl").len(), 40);
@@ -61,11 +62,7 @@ fn a_run_that_gets_no_answer_ends_with_its_grace() {
     let server = server();
     let folder = pipeline(&server, &format!("{SOURCE}{SUMS}"));
     server.fault(json!({"on": "get", "key": "000030", "do": "hang", "times": 1}));
-    let under_way = start(&folder, &[&RUN[..], &["--grace", "2s"]].concat());
-    wait_for("the request", || (server.count_for("get", "000030") == 1).then_some(()));
-    under_way.signal(Signal::INT);
-    let done = under_way.end();
-    assert_eq!(done.code, 130, "{done:?}");
+    interrupt(&folder, "2s", "the request", || server.count_for("get", "000030") == 1);
     assert!(!folder.path("p.rejects.jsonl").exists());
     assert_eq!(run(&folder, &RUN).code, 0);
     assert_eq!(folder.rows("out.jsonl").len(), 40);
@@ -82,11 +79,7 @@ fn rows_that_are_run_again_are_not_waited_for_either() {
     };
     folder.write("again.jsonl", &(0..40).map(line).collect::<String>());
     server.fault(json!({"on": "get", "key": "000030", "do": "status", "status": 503, "retry_after": LONG, "times": 1}));
-    let under_way = start(&folder, &[&RUN[..], &["--grace", "2s"]].concat());
-    wait_for("the pause", || (server.count_for("get", "000030") == 1).then_some(()));
-    under_way.signal(Signal::INT);
-    let done = under_way.end();
-    assert_eq!(done.code, 130, "{done:?}");
+    interrupt(&folder, "2s", "the pause", || server.count_for("get", "000030") == 1);
     assert!(!folder.path("p.rejects.jsonl").exists(), "what was not waited for is no reject");
     assert_eq!(run(&folder, &RUN).code, 0);
     assert_eq!(folder.rows("out.jsonl").len(), 40);

@@ -7,17 +7,9 @@ use super::advice::{self, Advice};
 use crate::progress::Terminal;
 use crate::progress::human::count;
 use crate::progress::line::{Line, Tone};
-use engine::graph::render::plain::width;
+use crate::progress::table::{Column, row, row_width};
 
 const INDENT: usize = 8;
-
-/// A column of the table.
-struct Column {
-    title: &'static str,
-    cells: Vec<String>,
-    /// Figures stand at the right.
-    is_figure: bool,
-}
 
 pub(super) fn text(
     inventory: &Inventory,
@@ -131,36 +123,6 @@ fn columns(inventory: &Inventory, advice: &Advice) -> Vec<Column> {
     columns
 }
 
-impl Column {
-    fn width(&self) -> usize {
-        self.cells.iter().map(|cell| width(cell)).chain([width(self.title)]).max().unwrap_or(0)
-    }
-}
-
-fn row_width(columns: &[Column]) -> usize {
-    columns.iter().map(|column| column.width() + 2).sum::<usize>().saturating_sub(2)
-}
-
-/// The titles, or the row of a GPU.
-fn row(columns: &[Column], gpu: Option<usize>, terminal: &Terminal) -> Line {
-    let mut line = Line::default();
-    for (at, column) in columns.iter().enumerate() {
-        let (tone, text) = match gpu {
-            None => (Tone::Faint, column.title),
-            Some(gpu) => (if at == 0 { Tone::Strong } else { Tone::Plain }, column.cells[gpu].as_str()),
-        };
-        let room = column.width();
-        if column.is_figure {
-            line.push_own(Tone::Plain, " ".repeat(room.saturating_sub(width(text))));
-            line.push(tone, text, terminal.charset);
-        } else {
-            line.push_padded(tone, text, room, terminal.charset);
-        }
-        line.push_own(Tone::Plain, "  ");
-    }
-    line
-}
-
 fn below(text: &str, terminal: &Terminal) -> Line {
     let mut line = Line::default();
     line.push_own(Tone::Plain, " ".repeat(INDENT));
@@ -185,6 +147,7 @@ mod tests {
     use super::super::advice::tests::machine;
     use super::*;
     use crate::progress::terminal::Size;
+    use engine::graph::render::plain::width;
 
     const LIBRARY: &str = "/v/lib/libonnxruntime.so.1.32.0";
 

@@ -5,6 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use engine::durable::disk::folder_of;
 use engine::node::Fault;
 
 use crate::failure::{Failure, reason};
@@ -37,10 +38,9 @@ impl OutputFile {
         // A link to a file keeps being a link.
         let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let Some(name) = path.file_name() else { return Err(no_name()) };
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        fs::create_dir_all(folder).map_err(failed)?;
+        fs::create_dir_all(folder_of(path)).map_err(failed)?;
         // One name for one file, however it was written.
-        let folder = fs::canonicalize(folder).map_err(failed)?;
+        let folder = fs::canonicalize(folder_of(path)).map_err(failed)?;
         let mut partial_name = OsString::from(".");
         partial_name.push(name);
         partial_name.push(".partial");

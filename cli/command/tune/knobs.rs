@@ -81,7 +81,7 @@ impl Knobs {
         for (knob, setting) in self.0.iter().zip(point) {
             match (&knob.what, *setting) {
                 (_, None) => {}
-                (What::Isolation, Some(Setting::Word(_))) => document.run.isolation = Some(Isolation::Thread),
+                (What::Isolation, Some(_)) => document.run.isolation = Some(Isolation::Thread),
                 (_, Some(Setting::Word(_))) => {}
                 (What::Batch(node, option), Some(Setting::Number(n))) => {
                     let decl = document.nodes.iter_mut().find(|decl| decl.name.value == *node);
@@ -98,7 +98,6 @@ impl Knobs {
                 (What::Workers, Some(Setting::Number(n))) => {
                     document.run.workers_per_device = NonZeroUsize::new(n).map(WorkersPerDevice::Count);
                 }
-                (What::Isolation, Some(Setting::Number(_))) => {}
             }
         }
     }

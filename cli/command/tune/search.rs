@@ -43,6 +43,11 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Whether anything is faster than the pipeline as it is.
+    pub(super) fn has_gained(&self) -> bool {
+        self.best.iter().any(Option::is_some)
+    }
+
     /// How many times as fast as it is the pipeline can be.
     pub(super) fn gain(&self) -> f64 {
         self.best_rows / self.default_rows

@@ -3,30 +3,17 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use engine::graph::render::plain::{for_terminal, pad, width};
+use engine::graph::render::plain::for_terminal;
 
-use super::has_gained;
 use super::knobs::Knobs;
-use super::search::Found;
+use super::search::{Found, Trial};
 use crate::progress::Terminal;
 use crate::progress::human::rate;
+use crate::progress::table::{Column, row};
 
 pub(super) fn text(knobs: &Knobs, found: &Found, yaml: &str, file: &Path, terminal: &Terminal) -> String {
-    let mut rows = vec![["setting", "value", "default", "rate", "gain", ""].map(str::to_owned)];
-    for trial in &found.trials {
-        let knob = &knobs.0[trial.knob];
-        let kept = if trial.is_kept { "kept" } else { "" };
-        rows.push([
-            knob.name.clone(),
-            trial.setting.to_string(),
-            knob.default.to_string(),
-            rate(trial.rows),
-            gain(trial.gain),
-            kept.to_owned(),
-        ]);
-    }
-    let mut page = table(&rows);
-    if has_gained(found) {
+    let mut page = String::new();
+    if found.has_gained() {
         let (best, default) = (rate(found.best_rows), rate(found.default_rows));
         // Writing into a String does not fail.
         let _ = writeln!(
@@ -39,7 +26,8 @@ pub(super) fn text(knobs: &Knobs, found: &Found, yaml: &str, file: &Path, termin
     } else {
         page.push_str(&format!("defaults are best: {}\n", rate(found.default_rows)));
     }
-    page.lines().map(|line| for_terminal(line, terminal.charset) + "\n").collect()
+    let lines = page.lines().map(|line| for_terminal(line, terminal.charset) + "\n");
+    table(knobs, found, terminal) + &lines.collect::<String>()
 }
 
 /// `+7 %`, `-12 %`.
@@ -47,21 +35,23 @@ fn gain(times: f64) -> String {
     format!("{:+.0} %", (times - 1.0) * 100.0)
 }
 
-/// Names to the left, figures to the right.
-fn table(rows: &[[String; 6]]) -> String {
-    let columns = |at: usize| rows.iter().map(|row| width(&row[at])).max().unwrap_or(0);
-    let mut page = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (at, cell) in row.iter().enumerate() {
-            let free = " ".repeat(columns(at).saturating_sub(width(cell)));
-            match at {
-                0 => line.push_str(&pad(cell, columns(at))),
-                5 => line.push_str(&format!("  {cell}")),
-                _ => line.push_str(&format!("  {free}{cell}")),
-            }
-        }
-        let _ = writeln!(page, "{}", line.trim_end());
-    }
-    page
+/// What was tried.
+fn table(knobs: &Knobs, found: &Found, terminal: &Terminal) -> String {
+    let column = |title, is_figure, cell: &dyn Fn(&Trial) -> String| Column {
+        title,
+        cells: found.trials.iter().map(cell).collect(),
+        is_figure,
+    };
+    let knob = |trial: &Trial| &knobs.0[trial.knob];
+    let columns = [
+        column("setting", false, &|trial| knob(trial).name.clone()),
+        column("value", true, &|trial| trial.setting.to_string()),
+        column("default", true, &|trial| knob(trial).default.to_string()),
+        column("rate", true, &|trial| rate(trial.rows)),
+        column("gain", true, &|trial| gain(trial.gain)),
+        column("", false, &|trial| if trial.is_kept { "kept" } else { "" }.to_owned()),
+    ];
+    let rows = [None].into_iter().chain((0..found.trials.len()).map(Some));
+    let lines = rows.map(|number| row(&columns, number, terminal).fitted(None, terminal.charset));
+    lines.map(|line| line.painted(terminal.colour) + "\n").collect()
 }

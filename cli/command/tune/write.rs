@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use engine::config::{Document, Edit, as_yaml, edited};
+use engine::durable::disk::folder_of;
 
 use crate::failure::{Failure, reason};
 use crate::output;
@@ -12,15 +13,11 @@ use crate::pipeline::from_here;
 
 /// Whether the copy can be written, before anything is measured.
 pub(super) fn check(file: &Path, pipeline: &Path) -> Result<(), Failure> {
-    let folder = |path: &Path| {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        folder.canonicalize()
-    };
     if file.symlink_metadata().is_ok() {
         let message = format!("`{}` is there already: name another file with `--write`", file.display());
         return Err(Failure::usage(message));
     }
-    match (folder(file), folder(pipeline)) {
+    match (folder_of(file).canonicalize(), folder_of(pipeline).canonicalize()) {
         (Ok(there), Ok(here)) if there == here => Ok(()),
         _ => Err(Failure::usage(format!(
             "`{}` is not in the folder of `{}`, which the paths in it start from: name a file there with `--write`",

@@ -8,9 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::compile::Draft;
 use super::dag::Dag;
-use super::graph::{Merge, RowOrigin};
+use super::graph::{Edge, Merge, RowOrigin};
 use crate::config::{Mistake, Mistakes, Port};
 use crate::node::Role;
+
+/// How many times each row of an origin comes.
+pub(super) type Origins = BTreeMap<RowOrigin, u32>;
 
 /// The number of each source, by the index of its node.
 pub(super) fn number_sources(drafts: &[Draft<'_>], dag: &Dag, mistakes: &mut Mistakes) -> BTreeMap<usize, u32> {
@@ -65,43 +68,47 @@ pub(super) fn trace(
     order: &[usize],
     sources: &BTreeMap<usize, u32>,
     mistakes: &mut Mistakes,
-) -> (Vec<BTreeMap<RowOrigin, u32>>, BTreeSet<usize>) {
+) -> (Vec<Origins>, BTreeSet<usize>) {
     let mut unjoinable = BTreeSet::new();
-    let mut origins: Vec<BTreeMap<RowOrigin, u32>> = vec![BTreeMap::new(); drafts.len()];
+    let mut origins = vec![Origins::new(); drafts.len()];
     for &node_idx in order {
         let draft = &drafts[node_idx];
         if let Some(&source) = sources.get(&node_idx) {
             origins[node_idx] = BTreeMap::from([(RowOrigin::Source(source), 1)]);
             continue;
         }
-        let inputs = draft.inputs.iter().map(|edge| match edge.port {
-            Port::Rows => origins[edge.from].clone(),
-            Port::Rejects => BTreeMap::from([(RowOrigin::Rejects(edge.from), 1)]),
-        });
-        let inputs: Vec<_> = inputs.collect();
-        origins[node_idx] = match draft.merge() {
-            Merge::Join => {
-                if !check_join(draft, &inputs, drafts, mistakes) {
-                    unjoinable.insert(node_idx);
-                }
-                inputs.into_iter().next().unwrap_or_default()
-            }
-            Merge::Single | Merge::Union => inputs.into_iter().fold(BTreeMap::new(), |mut sum, input| {
-                input.into_iter().for_each(|(origin, times)| *sum.entry(origin).or_insert(0) += times);
-                sum
-            }),
-        };
+        let inputs = of_inputs(&draft.inputs, |from| &origins[from]);
+        if draft.merge() == Merge::Join && !check_join(draft, &inputs, drafts, mistakes) {
+            unjoinable.insert(node_idx);
+        }
+        origins[node_idx] = merged(draft.merge(), inputs);
     }
     (origins, unjoinable)
 }
 
+/// Where the rows of each input come from, when that is known of the nodes that are read.
+pub(super) fn of_inputs<'a>(inputs: &[Edge], known: impl Fn(usize) -> &'a Origins) -> Vec<Origins> {
+    let of = |edge: &Edge| match edge.port {
+        Port::Rows => known(edge.from).clone(),
+        Port::Rejects => BTreeMap::from([(RowOrigin::Rejects(edge.from), 1)]),
+    };
+    inputs.iter().map(of).collect()
+}
+
+/// Where the rows of a node with these inputs come from.
+pub(super) fn merged(merge: Merge, inputs: Vec<Origins>) -> Origins {
+    match merge {
+        // All of a join's are the same ones.
+        Merge::Join => inputs.into_iter().next().unwrap_or_default(),
+        Merge::Single | Merge::Union => inputs.into_iter().fold(BTreeMap::new(), |mut sum, input| {
+            input.into_iter().for_each(|(origin, times)| *sum.entry(origin).or_insert(0) += times);
+            sum
+        }),
+    }
+}
+
 /// Tells what keeps the inputs from being joined, and whether nothing does.
-fn check_join(
-    draft: &Draft<'_>,
-    inputs: &[BTreeMap<RowOrigin, u32>],
-    drafts: &[Draft<'_>],
-    mistakes: &mut Mistakes,
-) -> bool {
+fn check_join(draft: &Draft<'_>, inputs: &[Origins], drafts: &[Draft<'_>], mistakes: &mut Mistakes) -> bool {
     let n_before = mistakes.len();
     let span = |input_idx: usize| {
         draft.decl.from.as_ref().and_then(|from| from.get(input_idx)).map_or(draft.decl.name.span, |from| from.span)

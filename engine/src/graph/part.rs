@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::dag::Dag;
 use super::graph::{Graph, GraphNode, Merge, RowOrigin};
-use crate::config::Port;
+use super::origins::{merged, of_inputs};
 use crate::node::Role;
 
 impl Graph {
@@ -33,27 +33,12 @@ impl Graph {
         let edges = nodes.iter().enumerate().flat_map(|(to, node)| node.inputs.iter().map(move |edge| (edge.from, to)));
         let order = Dag::new(nodes.len(), edges.collect::<Vec<_>>()).order().expect("a part of a graph has no cycle");
         for &node_idx in &order {
-            nodes[node_idx].origins = origins(&nodes, node_idx);
+            let node = &nodes[node_idx];
+            nodes[node_idx].origins = match node.source {
+                Some(number) => BTreeMap::from([(RowOrigin::Source(number), 1)]),
+                None => merged(node.merge, of_inputs(&node.inputs, |from| &nodes[from].origins)),
+            };
         }
         Graph { nodes, order, ..self.clone() }
     }
-}
-
-/// Where the rows of a node come from, when that is known of those that it reads.
-fn origins(nodes: &[GraphNode], node_idx: usize) -> BTreeMap<RowOrigin, u32> {
-    let node = &nodes[node_idx];
-    if let Some(number) = node.source {
-        return BTreeMap::from([(RowOrigin::Source(number), 1)]);
-    }
-    let inputs = node.inputs.iter().map(|edge| match edge.port {
-        Port::Rows => nodes[edge.from].origins.clone(),
-        Port::Rejects => BTreeMap::from([(RowOrigin::Rejects(edge.from), 1)]),
-    });
-    // Those of a join are the same ones.
-    let counted = if node.merge == Merge::Join { 1 } else { node.inputs.len() };
-    let mut sum = BTreeMap::new();
-    for (origin, times) in inputs.take(counted).flatten() {
-        *sum.entry(origin).or_insert(0) += times;
-    }
-    sum
 }

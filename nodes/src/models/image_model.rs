@@ -123,7 +123,7 @@ impl ImageModel {
         let &[n_rows, 3, height, width] = images.dims() else {
             return Err(ForwardError::Shape { arch, found: images.dims().to_vec() });
         };
-        if self.device.is_cpu() && n_rows > 0 {
+        if self.device.is_cpu() {
             return self.forward_each(n_rows, [height, width], outputs, |row_idx| images.narrow(0, row_idx, 1));
         }
         self.check(height, width, outputs)?;
@@ -142,7 +142,10 @@ impl ImageModel {
         self.check(height, width, outputs)?;
         let row = |row_idx| self.network.forward(&image(row_idx)?.to_dtype(DType::F32)?, outputs);
         let rows = (0..n_rows).into_par_iter().map(row).collect::<candle_core::Result<Vec<_>>>();
-        let rows = rows.and_then(|rows| self.finished(Tensor::cat(&rows, 0)?));
+        let rows = rows.and_then(|rows| match &rows[..] {
+            [] => self.no_rows(outputs),
+            rows => self.finished(Tensor::cat(rows, 0)?),
+        });
         rows.map_err(|error| ForwardError::Compute { arch: self.arch.name(), error })
     }
 
@@ -159,10 +162,14 @@ impl ImageModel {
 
     fn together(&self, images: &Tensor, n_rows: usize, outputs: Outputs) -> candle_core::Result<Tensor> {
         if n_rows == 0 {
-            return Tensor::zeros((0, self.n_outputs(outputs)), DType::F32, images.device());
+            return self.no_rows(outputs);
         }
         let images = images.to_device(&self.device)?.to_dtype(compute_dtype(self.dtype, &self.device))?.contiguous()?;
         self.finished(self.network.forward(&images, outputs)?)
+    }
+
+    fn no_rows(&self, outputs: Outputs) -> candle_core::Result<Tensor> {
+        Tensor::zeros((0, self.n_outputs(outputs)), DType::F32, &self.device)
     }
 
     fn finished(&self, rows: Tensor) -> candle_core::Result<Tensor> {
