@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::data::{HeapPool, Tensor};
+use engine::data::{Alloc, HeapPool, Tensor};
 use engine::node::{Fault, LoadModel, Model, ModelError};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 
@@ -14,16 +14,16 @@ use super::GpuProvider;
 use super::onnx_model::Fitted;
 #[cfg(feature = "cuda")]
 use crate::cuda::CudaDevice;
-use crate::onnx::{Feed, HELP, OnnxError, Output, Provider, Sessions};
+use crate::onnx::{Feed, HELP, OnnxError, Output, Provider, Session};
 
-/// What to load and how to run it. All instances share sessions.
+/// What to load and how to run it. All instances on the processor share it.
 pub(super) struct OnnxLoader {
     path: PathBuf,
     fitted: Fitted,
     /// What computes on a GPU.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "this program has no GPUs"))]
     provider: GpuProvider,
-    loaded: Mutex<Option<Arc<Sessions>>>,
+    loaded: Mutex<Option<Arc<Session>>>,
 }
 
 impl OnnxLoader {
@@ -31,15 +31,15 @@ impl OnnxLoader {
         OnnxLoader { path, fitted, provider, loaded: Mutex::new(None) }
     }
 
-    fn runner(&self, sessions: Arc<Sessions>, rows: Rows) -> Box<dyn Model> {
+    fn runner(&self, session: Arc<Session>, rows: Rows) -> Box<dyn Model> {
         let names = self.fitted.outputs.iter().map(|output| output.name.clone()).collect();
-        Box::new(Runner { sessions, rows, names, alloc: HeapPool::new() })
+        Box::new(Runner { session, rows, names, alloc: HeapPool::new() })
     }
 
-    fn open(&self, provider: Provider) -> Result<Sessions, Fault> {
+    fn open(&self, provider: &Provider) -> Result<Session, Fault> {
         let Fitted { input, prefix, outputs, .. } = &self.fitted;
         let outputs = outputs.iter().map(|output| output.name.clone()).collect();
-        Sessions::load(&self.path, Some(*prefix), input, outputs, provider).map_err(|error| {
+        Session::load(&self.path, Some(*prefix), input, outputs, provider).map_err(|error| {
             let fault = Fault::permanent(error.to_string());
             if matches!(error, OnnxError::NoLibrary(_)) { fault.help(HELP) } else { fault }
         })
@@ -55,11 +55,11 @@ impl fmt::Debug for OnnxLoader {
 impl LoadModel for OnnxLoader {
     fn load(&self) -> Result<Box<dyn Model>, Fault> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        let sessions = match &*loaded {
-            Some(sessions) => sessions.clone(),
-            None => loaded.insert(Arc::new(self.open(Provider::Cpu)?)).clone(),
+        let session = match &*loaded {
+            Some(session) => session.clone(),
+            None => loaded.insert(Arc::new(self.open(&Provider::Cpu)?)).clone(),
         };
-        Ok(self.runner(sessions, Rows::EachAlone))
+        Ok(self.runner(session, Rows::EachAlone))
     }
 
     #[cfg(feature = "cuda")]
@@ -80,7 +80,7 @@ impl LoadModel for OnnxLoader {
             }
         };
         // Instances have streams and memory of their own.
-        Ok(self.runner(Arc::new(self.open(provider)?), Rows::Together))
+        Ok(self.runner(Arc::new(self.open(&provider)?), Rows::Together))
     }
 }
 
@@ -103,7 +103,7 @@ enum Rows {
 }
 
 struct Runner {
-    sessions: Arc<Sessions>,
+    session: Arc<Session>,
     rows: Rows,
     names: Vec<String>,
     alloc: HeapPool,
@@ -120,7 +120,7 @@ impl Model for Runner {
         };
         #[cfg(feature = "cuda")]
         if self.rows == Rows::Together {
-            let outputs = self.sessions.run(Feed::Pixels(input.bytes()), [n_rows, height, width, 3]);
+            let outputs = self.session.run(Feed::Pixels(input.bytes()), [n_rows, height, width, 3]);
             let outputs = outputs.map_err(|error| gpu_error(error.to_string()))?;
             return outputs
                 .into_iter()
@@ -132,7 +132,7 @@ impl Model for Runner {
         let (bytes, n_bytes) = (input.bytes(), input.row_bytes());
         let rows = (0..n_rows).into_par_iter().map(|row| {
             let pixels = &bytes[row * n_bytes..][..n_bytes];
-            self.sessions.run(Feed::Pixels(pixels), [1, height, width, 3])
+            self.session.run(Feed::Pixels(pixels), [1, height, width, 3])
         });
         let rows: Vec<_> = rows.collect::<Result<_, _>>().map_err(|error| failed(&error))?;
         (0..self.names.len()).map(|place| self.joined(place, &rows)).collect()
@@ -155,9 +155,11 @@ impl Runner {
     /// One output of all rows.
     fn joined(&self, place: usize, rows: &[Vec<Output>]) -> Result<Tensor, ModelError> {
         let name = &self.names[place];
-        let mut bytes = Vec::new();
-        for row in rows {
-            let (output, first) = (&row[place], &rows[0][place]);
+        let Some(first) = rows.first().map(|first| &first[place]) else { return Err(failed(&"a batch of no rows")) };
+        let n_bytes = first.bytes.len();
+        let mut buffer = self.alloc.alloc(rows.len() * n_bytes);
+        for (row, into) in rows.iter().zip(buffer.bytes_mut().chunks_exact_mut(n_bytes.max(1))) {
+            let output = &row[place];
             if output.shape.first() != Some(&1) {
                 let shape = &output.shape;
                 return Err(failed(&format_args!(
@@ -168,12 +170,11 @@ impl Runner {
                 let (a, b) = (&first.shape, &output.shape);
                 return Err(failed(&format_args!("`{name}` is {a:?} for one image and {b:?} for another")));
             }
-            bytes.extend_from_slice(&output.bytes);
+            into.copy_from_slice(&output.bytes);
         }
-        let Some(first) = rows.first() else { return Err(failed(&"a batch of no rows")) };
-        let mut shape = first[place].shape.clone();
+        let mut shape = first.shape.clone();
         shape[0] = rows.len();
-        Ok(Tensor::from_slice(&self.alloc, first[place].dtype, shape, &bytes))
+        Ok(Tensor::new(first.dtype, shape, buffer.freeze()))
     }
 }
 

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 use candle_core::{DType, Device};
 use nodes::models::Normalize;
 use nodes::models::TensorSource;
-use nodes::onnx::{Channels, Element, Feed, Layout, Library, Output, Prefix, Provider, SETTING, Sessions, Signature};
+use nodes::onnx::{Channels, Element, Feed, Layout, Library, Output, Prefix, Provider, SETTING, Session, Signature};
 use serde_json::Value as Json;
 
 fn root() -> PathBuf {
@@ -76,10 +76,10 @@ fn reference() -> Json {
 }
 
 /// A plain file of a model: no prefix, all outputs.
-fn plain(path: &Path) -> Sessions {
+fn plain(path: &Path) -> Session {
     let signature = Signature::read(path).expect("a signature");
     let outputs = signature.outputs.iter().map(|output| output.name.clone()).collect();
-    Sessions::load(path, None, &signature.inputs[0].name, outputs, Provider::Cpu).expect("a model")
+    Session::load(path, None, &signature.inputs[0].name, outputs, &Provider::Cpu).expect("a model")
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_prefix_makes_the_numbers_that_are_made_by_hand() {
             }
             let wanted = floats(&bare.run(Feed::Numbers(&numbers), [1, 3, 224, 224]).expect("outputs")[0]);
             let prefix = Prefix { channels, layout: Layout::Nchw, normalize, element: Element::FLOAT };
-            let model = Sessions::load(&path, Some(prefix), "input", vec!["logits".to_owned()], Provider::Cpu)
+            let model = Session::load(&path, Some(prefix), "input", vec!["logits".to_owned()], &Provider::Cpu)
                 .expect("a model");
             let got = floats(&model.run(Feed::Pixels(&pixels), [1, 224, 224, 3]).expect("outputs")[0]);
             let most = got.iter().zip(&wanted).map(|(got, wanted)| (got - wanted).abs()).fold(0.0, f32::max);
@@ -166,7 +166,7 @@ fn half_precision_goes_in_and_comes_out() {
     let pixels = pixels(224);
     let logits = |name: &str, element| {
         let prefix = Prefix { channels: Channels::Rgb, layout: Layout::Nchw, normalize: Normalize::Imagenet, element };
-        let model = Sessions::load(&folder.join(name), Some(prefix), "input", vec!["logits".to_owned()], Provider::Cpu)
+        let model = Session::load(&folder.join(name), Some(prefix), "input", vec!["logits".to_owned()], &Provider::Cpu)
             .expect("a model");
         floats(&model.run(Feed::Pixels(&pixels), [1, 224, 224, 3]).expect("outputs")[0])
     };
@@ -183,12 +183,12 @@ fn a_line_of_text_is_told_upright_and_turned_and_is_read() {
         Prefix { channels: Channels::Bgr, layout: Layout::Nchw, normalize: Normalize::Half, element: Element::FLOAT };
     let load = |path: &Path| {
         let signature = Signature::read(path).expect("a signature");
-        Sessions::load(
+        Session::load(
             path,
             Some(prefix),
             &signature.inputs[0].name,
             vec![signature.outputs[0].name.clone()],
-            Provider::Cpu,
+            &Provider::Cpu,
         )
         .expect("a model")
     };
@@ -226,12 +226,12 @@ fn rows_side_by_side_have_the_bits_of_rows_alone() {
         normalize: Normalize::Imagenet,
         element: Element::FLOAT,
     };
-    let model = Sessions::load(
+    let model = Session::load(
         &folder.join("mobilenet_v2.onnx"),
         Some(prefix),
         "input",
         vec!["logits".to_owned()],
-        Provider::Cpu,
+        &Provider::Cpu,
     )
     .expect("a model");
     let rows: Vec<Vec<u8>> =

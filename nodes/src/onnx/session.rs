@@ -1,19 +1,19 @@
-//! A model in ONNX Runtime: as many sessions as there are threads that run it.
+//! A model in ONNX Runtime, for any number of threads: each computes on itself.
 //!
-//! A session is used by one thread at a time, which is what the crate asks for; each computes on the thread that calls it.
-//! Rows that are computed at once by several sessions cost less time and memory than one session with several threads, and a
-//! row's bits do not depend on what is computed beside it.
+//! Rows that are computed at once by several threads cost less time and memory than one row by several, and a row's bits do not
+//! depend on what is computed beside it.
 
+use std::ffi::CString;
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use engine::data::DType;
 use ort::ep::ArenaExtendStrategy;
 use ort::ep::{CUDA, ExecutionProviderDispatch, TensorRT};
-use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::{DynValue, TensorElementType, TensorRef};
 
+use super::call::call;
 use super::element::Element;
 use super::error::OnnxError;
 use super::library::Library;
@@ -55,13 +55,12 @@ impl Provider {
 }
 
 /// A loaded model.
-pub struct Sessions {
+pub struct Session {
     path: PathBuf,
-    prefix: Option<Prefix>,
-    input: String,
-    outputs: Vec<String>,
-    provider: Provider,
-    idle: Mutex<Vec<Session>>,
+    /// The name of its input.
+    input: CString,
+    outputs: Vec<CString>,
+    session: ort::session::Session,
 }
 
 /// What one input of a model gets.
@@ -84,7 +83,7 @@ pub struct Output {
     pub bytes: Vec<u8>,
 }
 
-impl Sessions {
+impl Session {
     /// Loads the model, whose input `input` gets pixels as `prefix` makes them, or its own numbers; it will give `outputs`.
     ///
     /// # Errors
@@ -94,86 +93,73 @@ impl Sessions {
         prefix: Option<Prefix>,
         input: &str,
         outputs: Vec<String>,
-        provider: Provider,
+        provider: &Provider,
     ) -> Result<Self, OnnxError> {
-        let idle = Mutex::default();
-        let sessions = Self { path: path.to_owned(), prefix, input: input.to_owned(), outputs, provider, idle };
-        let session = sessions.open()?;
-        sessions.give_back(session);
-        Ok(sessions)
-    }
-
-    fn open(&self) -> Result<Session, OnnxError> {
-        let library = Library::of_process()?;
-        let broken =
-            |error: prost::DecodeError| OnnxError::NotAModel { path: self.path.clone(), reason: error.to_string() };
-        let refused =
-            |error: &dyn std::fmt::Display| OnnxError::Refused { path: self.path.clone(), reason: error.to_string() };
-        let file = Mapped::open(&self.path)?;
-        let model = self.prefix.map(|prefix| prefix.put_before(&file, &self.input)).transpose().map_err(broken)?;
-        let folder = self.path.parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
-        let builder = Session::builder(&library.environment).map_err(|error| refused(&error))?;
-        let builder =
-            builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| refused(&error))?;
-        let builder = builder.with_intra_threads(1).map_err(|error| refused(&error))?;
-        let builder = builder.with_inter_threads(1).map_err(|error| refused(&error))?;
-        // The model comes from memory, and its weights may lie beside the file.
-        let builder = builder
-            .with_config_entry("session.model_external_initializers_file_folder_path", &folder)
-            .map_err(|error| refused(&error))?;
-        let builder = builder.with_execution_providers(self.provider.dispatches()).map_err(|error| refused(&error))?;
-        let mut builder = match self.provider {
-            Provider::Cpu => builder,
-            Provider::Cuda | Provider::TensorRt { .. } => {
-                builder.with_disable_cpu_fallback().map_err(|error| refused(&error))?
-            }
+        let named = |name: &str| {
+            let reason = "a name in it has a zero byte".to_owned();
+            CString::new(name).map_err(|_| OnnxError::NotAModel { path: path.to_owned(), reason })
         };
-        builder.commit_from_memory(model.as_deref().unwrap_or(&file)).map_err(|error| refused(&error))
+        let session = open(path, prefix, input, provider)?;
+        let input = named(if prefix.is_some() { PIXELS } else { input })?;
+        let outputs = outputs.iter().map(|name| named(name)).collect::<Result<_, _>>()?;
+        Ok(Self { path: path.to_owned(), input, outputs, session })
     }
 
-    fn take(&self) -> Result<Session, OnnxError> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.map_or_else(|| self.open(), Ok)
-    }
-
-    fn give_back(&self, session: Session) {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(session);
-    }
-
-    /// Computes an input of this shape on the calling thread.
+    /// Computes an input of this shape on the calling thread. Several may do so at once on the processor, one on a GPU.
     ///
     /// # Errors
     /// What ONNX Runtime says, or an output of a type that there is no column for.
     pub fn run(&self, feed: Feed<'_>, shape: [usize; 4]) -> Result<Vec<Output>, OnnxError> {
         let failed = |error: ort::Error| OnnxError::Run(error.to_string());
-        let mut session = self.take()?;
         let shape = shape.map(|side| side as i64);
         let values = match feed {
             Feed::Pixels(pixels) => {
                 let input = TensorRef::from_array_view((shape, pixels)).map_err(failed)?;
-                session.run(ort::inputs![PIXELS => input])
+                call(&self.session, (&self.input, &input), &self.outputs)
             }
             Feed::Numbers(numbers) => {
                 let input = TensorRef::from_array_view((shape, numbers)).map_err(failed)?;
-                session.run(ort::inputs![self.input.as_str() => input])
+                call(&self.session, (&self.input, &input), &self.outputs)
             }
         };
-        let mut values = values.map_err(failed)?;
-        let outputs = self.outputs.iter().map(|name| {
-            let value = values.remove(name).ok_or_else(|| OnnxError::Run(format!("it gave no `{name}`")))?;
-            Output::of(&value, name)
-        });
-        let outputs = outputs.collect();
-        drop(values);
-        // A session that failed is not used again.
-        self.give_back(session);
-        outputs
+        let values = values.map_err(failed)?;
+        values.iter().zip(&self.outputs).map(|(value, name)| Output::of(value, &name.to_string_lossy())).collect()
     }
 }
 
-impl std::fmt::Debug for Sessions {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Sessions({})", self.path.display())
+fn open(
+    path: &Path,
+    prefix: Option<Prefix>,
+    input: &str,
+    provider: &Provider,
+) -> Result<ort::session::Session, OnnxError> {
+    let library = Library::of_process()?;
+    let broken = |error: prost::DecodeError| OnnxError::NotAModel { path: path.to_owned(), reason: error.to_string() };
+    let refused = |error: &dyn fmt::Display| OnnxError::Refused { path: path.to_owned(), reason: error.to_string() };
+    let file = Mapped::open(path)?;
+    let model = prefix.map(|prefix| prefix.put_before(&file, input)).transpose().map_err(broken)?;
+    let folder = path.parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
+    let builder = ort::session::Session::builder(&library.environment).map_err(|error| refused(&error))?;
+    let builder = builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| refused(&error))?;
+    let builder = builder.with_intra_threads(1).map_err(|error| refused(&error))?;
+    let builder = builder.with_inter_threads(1).map_err(|error| refused(&error))?;
+    // The model comes from memory, and its weights may lie beside the file.
+    let builder = builder
+        .with_config_entry("session.model_external_initializers_file_folder_path", &folder)
+        .map_err(|error| refused(&error))?;
+    let builder = builder.with_execution_providers(provider.dispatches()).map_err(|error| refused(&error))?;
+    let mut builder = match provider {
+        Provider::Cpu => builder,
+        Provider::Cuda | Provider::TensorRt { .. } => {
+            builder.with_disable_cpu_fallback().map_err(|error| refused(&error))?
+        }
+    };
+    builder.commit_from_memory(model.as_deref().unwrap_or(&file)).map_err(|error| refused(&error))
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Session({})", self.path.display())
     }
 }
 
