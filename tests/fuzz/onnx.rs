@@ -1,7 +1,7 @@
 //! ONNX models: what they say of themselves, and the operators that are put before their graphs. ONNX Runtime is not asked.
 
 use nodes::models::Normalize;
-use nodes::onnx::{Channels, Element, Layout, PIXELS, Prefix, Signature};
+use nodes::onnx::{Channels, Element, Layout, PIXELS, Prefix, Rewrite, Signature};
 
 use crate::target::{Check, Target, as_it_is, nothing_made};
 use crate::unpacking::Scratch;
@@ -33,9 +33,10 @@ fn prepare() -> Check {
         let folder = path.parent().expect("a folder");
         assert!(signature.files.iter().all(|file| file.starts_with(folder)), "{:?}", signature.files);
         let Some(pixels) = signature.inputs.first() else { return };
-        let Ok(changed) = prefix.put_before(input, &pixels.name) else { return };
+        let rewrite = Rewrite { prefix: Some((prefix, &pixels.name)), weights_in: Some("x.onnx") };
+        let Ok(changed) = rewrite.apply(input) else { return };
         let changed =
-            Signature::read(&scratch.write("y.onnx", &changed)).expect("what is put before it breaks nothing");
+            Signature::read(&scratch.write("y.onnx", &changed)).expect("what is changed breaks nothing");
         assert_eq!(changed.outputs, signature.outputs);
         assert!(changed.inputs.iter().any(|input| input.name == PIXELS), "{:?}", changed.inputs);
     })

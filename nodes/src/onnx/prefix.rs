@@ -1,11 +1,7 @@
 //! Operators before a graph, so that it takes pixels: `u8 [rows, height, width, 3]`, red, green, blue.
 //!
-//! The file is a protobuf message, and is changed as one: what is not changed is copied byte for byte, known or not. Only the
-//! graph's entry for the input that pixels come in by is taken out; its name is what the last of the new operators gives.
+//! The graph's entry for the input that pixels come in by is taken out; its name is what the last of the new operators gives.
 
-use prost::Message;
-use prost::bytes::Buf;
-use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, encode_key, encode_varint, skip_field};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -52,46 +48,9 @@ pub enum Layout {
     Nhwc,
 }
 
-/// The fields of a model and of a graph that are looked at.
-const GRAPH: u32 = 7;
-const INPUT: u32 = 11;
-
 impl Prefix {
-    /// The model `bytes` with these operators before its input `name`.
-    ///
-    /// # Errors
-    /// Bytes that are no such message.
-    pub fn put_before(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>, prost::DecodeError> {
-        let mut out = Vec::with_capacity(bytes.len() + 1024);
-        for field in Fields(bytes) {
-            let field = field?;
-            if field.number != GRAPH {
-                out.extend_from_slice(field.whole);
-                continue;
-            }
-            let graph = self.graph(field.body, name)?;
-            encode_key(GRAPH, WireType::LengthDelimited, &mut out);
-            encode_varint(graph.len() as u64, &mut out);
-            out.extend_from_slice(&graph);
-        }
-        Ok(out)
-    }
-
-    fn graph(&self, bytes: &[u8], name: &str) -> Result<Vec<u8>, prost::DecodeError> {
-        // The nodes of a graph are in the order in which they can be computed.
-        let mut out = self.addition(name).encode_to_vec();
-        out.reserve(bytes.len());
-        for field in Fields(bytes) {
-            let field = field?;
-            let is_replaced = field.number == INPUT && ValueInfo::decode(field.body)?.name == name;
-            if !is_replaced {
-                out.extend_from_slice(field.whole);
-            }
-        }
-        Ok(out)
-    }
-
-    fn addition(&self, name: &str) -> GraphAddition {
+    /// What a graph is given so that its input `name` is computed from [`PIXELS`].
+    pub(super) fn addition(&self, name: &str) -> GraphAddition {
         let mut chain = Chain { last: PIXELS.to_owned(), nodes: Vec::new(), stored: Vec::new() };
         if self.channels == Channels::Bgr {
             let order = chain.store("order", Element::INT64, vec![3], [2_i64, 1, 0].map(i64::to_le_bytes).concat());
@@ -181,50 +140,4 @@ impl Chain {
         let input = ValueInfo { name: PIXELS.to_owned(), ty: Some(TypeProto { tensor: Some(tensor) }) };
         GraphAddition { node: self.nodes, initializer: self.stored, input: vec![input] }
     }
-}
-
-/// The fields of a message.
-struct Fields<'a>(&'a [u8]);
-
-/// A field as it stands there.
-struct Field<'a> {
-    number: u32,
-    /// All of its bytes.
-    whole: &'a [u8],
-    /// Those behind its length, of a field that has one.
-    body: &'a [u8],
-}
-
-impl<'a> Iterator for Fields<'a> {
-    type Item = Result<Field<'a>, prost::DecodeError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let field = read_field(&mut self.0);
-        if field.is_err() {
-            self.0 = &[];
-        }
-        Some(field)
-    }
-}
-
-fn read_field<'a>(rest: &mut &'a [u8]) -> Result<Field<'a>, prost::DecodeError> {
-    let start = *rest;
-    let (number, wire) = decode_key(rest)?;
-    let mut body: &[u8] = &[];
-    if wire == WireType::LengthDelimited {
-        let length = decode_varint(&mut { *rest })?;
-        let before = *rest;
-        skip_field(wire, number, rest, DecodeContext::default())?;
-        let used = before.len() - rest.remaining();
-        body = usize::try_from(length)
-            .ok()
-            .and_then(|length| before[..used].get(used.checked_sub(length)?..))
-            .unwrap_or(&[]);
-    } else {
-        skip_field(wire, number, rest, DecodeContext::default())?;
-    }
-    Ok(Field { number, whole: &start[..start.len() - rest.len()], body })
 }

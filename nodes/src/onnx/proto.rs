@@ -165,3 +165,13 @@ pub(super) struct TensorProto {
     #[prost(bytes = "vec", tag = "9")]
     pub(super) raw_data: Vec<u8>,
 }
+
+/// Where the values of a stored tensor are, which stands behind the rest of it.
+#[derive(Clone, PartialEq, Message)]
+pub(super) struct TensorPlace {
+    #[prost(message, repeated, tag = "13")]
+    pub(super) external_data: Vec<StringPair>,
+    /// 1: in another file.
+    #[prost(int32, tag = "14")]
+    pub(super) data_location: i32,
+}

@@ -18,6 +18,7 @@ use super::element::Element;
 use super::error::OnnxError;
 use super::library::Library;
 use super::prefix::{PIXELS, Prefix};
+use super::rewrite::{Rewrite, has_files};
 use crate::weights::Mapped;
 
 /// What computes.
@@ -137,13 +138,18 @@ fn open(
     let broken = |error: prost::DecodeError| OnnxError::NotAModel { path: path.to_owned(), reason: error.to_string() };
     let refused = |error: &dyn fmt::Display| OnnxError::Refused { path: path.to_owned(), reason: error.to_string() };
     let file = Mapped::open(path)?;
-    let model = prefix.map(|prefix| prefix.put_before(&file, input)).transpose().map_err(broken)?;
-    let folder = path.parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
+    // Only the processor computes with the weights where they are, and the file itself is what it may map, not a link to it.
+    let is_whole = *provider == Provider::Cpu && !has_files(&file).map_err(broken)?;
+    let real = if is_whole { path.canonicalize().ok() } else { None };
+    let weights_in = real.as_deref().and_then(|real| real.file_name()?.to_str());
+    let rewrite = Rewrite { prefix: prefix.map(|prefix| (prefix, input)), weights_in };
+    let model = rewrite.apply(&file).map_err(broken)?;
+    let folder = real.as_deref().unwrap_or(path).parent().unwrap_or(Path::new("")).to_string_lossy().into_owned();
     let builder = ort::session::Session::builder(&library.environment).map_err(|error| refused(&error))?;
     let builder = builder.with_optimization_level(GraphOptimizationLevel::Level3).map_err(|error| refused(&error))?;
     let builder = builder.with_intra_threads(1).map_err(|error| refused(&error))?;
     let builder = builder.with_inter_threads(1).map_err(|error| refused(&error))?;
-    // The model comes from memory, and its weights may lie beside the file.
+    // The model comes from memory, and its weights from files in this folder.
     let builder = builder
         .with_config_entry("session.model_external_initializers_file_folder_path", &folder)
         .map_err(|error| refused(&error))?;
@@ -154,7 +160,7 @@ fn open(
             builder.with_disable_cpu_fallback().map_err(|error| refused(&error))?
         }
     };
-    builder.commit_from_memory(model.as_deref().unwrap_or(&file)).map_err(|error| refused(&error))
+    builder.commit_from_memory(&model).map_err(|error| refused(&error))
 }
 
 impl fmt::Debug for Session {

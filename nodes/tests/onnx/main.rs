@@ -128,6 +128,19 @@ fn torchvisions_network_gives_the_logits_of_torch_in_whatever_file_its_weights_a
     assert_eq!(apart.files, [folder.join("apart.onnx"), folder.join("apart.onnx.data")]);
 }
 
+/// As the caches of model hubs have them: the file that is named is a link to one that lies elsewhere under another name.
+#[cfg(unix)]
+#[test]
+fn weights_are_found_behind_a_link() {
+    let folder = made();
+    let cache = tempfile::tempdir().expect("a folder");
+    let link = cache.path().join("model.onnx");
+    std::os::unix::fs::symlink(folder.join("mobilenet_v2.onnx"), &link).expect("a link");
+    let numbers: Vec<f32> = (0..3 * 224 * 224).map(|n| (0.01 * f64::from(n)).sin() as f32).collect();
+    let logits = |path: &Path| plain(path).run(Feed::Numbers(&numbers), [1, 3, 224, 224]).expect("outputs");
+    assert_eq!(logits(&link), logits(&folder.join("mobilenet_v2.onnx")));
+}
+
 /// A picture in which every byte value occurs in every colour.
 fn pixels(side: usize) -> Vec<u8> {
     (0..side * side * 3).map(|n| (n * 7 + n / (side * 3) * 13 + n % 3 * 91) as u8).collect()
