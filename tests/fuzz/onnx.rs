@@ -35,8 +35,7 @@ fn prepare() -> Check {
         let Some(pixels) = signature.inputs.first() else { return };
         let rewrite = Rewrite { prefix: Some((prefix, &pixels.name)), weights_in: Some("x.onnx") };
         let Ok(changed) = rewrite.apply(input) else { return };
-        let changed =
-            Signature::read(&scratch.write("y.onnx", &changed)).expect("what is changed breaks nothing");
+        let changed = Signature::read(&scratch.write("y.onnx", &changed)).expect("what is changed breaks nothing");
         assert_eq!(changed.outputs, signature.outputs);
         assert!(changed.inputs.iter().any(|input| input.name == PIXELS), "{:?}", changed.inputs);
     })

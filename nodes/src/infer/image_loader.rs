@@ -15,6 +15,7 @@ use crate::cuda::{CudaDevice, ImageNetwork, load_fault};
 #[cfg(not(feature = "cuda"))]
 use crate::models::LoadError;
 use crate::models::{ImageModel, Length, Normalize, Outputs};
+use crate::weights;
 
 /// What to load and how to run it. All instances share one copy of the weights.
 pub(super) struct ImageLoader {
@@ -40,7 +41,10 @@ impl ImageLoader {
         let Resolved { arch, n_classes, values, .. } = &self.resolved;
         let source = values.open(&**arch, *n_classes).map_err(|error| Fault::permanent(error.to_string()))?;
         let model = ImageModel::load(arch.clone(), &*source, self.dtype, device);
-        Ok(model.map_err(|error| load_fault(&error))?.with_length(self.length))
+        let model = model.map_err(|error| load_fault(&error))?.with_length(self.length);
+        drop(source);
+        weights::give_back();
+        Ok(model)
     }
 }
 

@@ -15,6 +15,7 @@ use super::onnx_model::Fitted;
 #[cfg(feature = "cuda")]
 use crate::cuda::CudaDevice;
 use crate::onnx::{Feed, HELP, OnnxError, Output, Provider, Session};
+use crate::weights;
 
 /// What to load and how to run it. All instances on the processor share it.
 pub(super) struct OnnxLoader {
@@ -39,10 +40,12 @@ impl OnnxLoader {
     fn open(&self, provider: &Provider) -> Result<Session, Fault> {
         let Fitted { input, prefix, outputs, .. } = &self.fitted;
         let outputs = outputs.iter().map(|output| output.name.clone()).collect();
-        Session::load(&self.path, Some(*prefix), input, outputs, provider).map_err(|error| {
+        let session = Session::load(&self.path, Some(*prefix), input, outputs, provider).map_err(|error| {
             let fault = Fault::permanent(error.to_string());
             if matches!(error, OnnxError::NoLibrary(_)) { fault.help(HELP) } else { fault }
-        })
+        })?;
+        weights::give_back();
+        Ok(session)
     }
 }
 

@@ -40,7 +40,8 @@ pub(super) fn call<T: ValueTypeMarker + ?Sized>(
     let allocator = Some(session.allocator());
     // SAFETY: each value is one that the call just gave, owned by nobody else, from the session's allocator. It is wrapped
     // before the status is looked at, so that none is lost where only some are there.
-    let values = values.into_iter().filter_map(|value| Some(unsafe { Value::from_ptr(NonNull::new(value)?, allocator) }));
+    let values =
+        values.into_iter().filter_map(|value| Some(unsafe { Value::from_ptr(NonNull::new(value)?, allocator) }));
     let values: Vec<_> = values.collect();
     // SAFETY: the status is the call's own, and is read once.
     unsafe { ort::Error::result_from_status(status) }?;

@@ -91,6 +91,11 @@ impl Layout {
         Ok(Self { element: region.element, shape, n_bytes: n_elements * size, span, strides })
     }
 
+    /// Where in its file it lies.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
     /// The tensor's bytes in row-major order out of the file's bytes; `None` if the file is not the one measured.
     pub fn bytes<'a>(&self, file: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         let span = file.get(self.span.clone())?;

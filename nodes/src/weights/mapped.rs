@@ -5,10 +5,12 @@
 //! that maps its weights.
 
 use std::fs::File;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
+#[cfg(unix)]
+use memmap2::UncheckedAdvice;
 
 use super::error::{WeightsError, WeightsFault};
 
@@ -37,6 +39,18 @@ impl Mapped {
         // check made on the bytes is relied upon for memory safety: every later access is bounds-checked again.
         let bytes = unsafe { Mmap::map(&file) }.map_err(|error| fail(error.into()))?;
         Ok(Self { path: path.to_path_buf(), bytes })
+    }
+
+    /// Says that this part of the bytes has been read, so that its pages need not stay in this process.
+    pub fn release(&self, part: Range<usize>) {
+        #[cfg(unix)]
+        if part.start <= part.end && part.end <= self.bytes.len() {
+            // SAFETY: the mapping is of a file and is never written through, so pages that are let go come back from the file, with the
+            // same bytes, when they are looked at again. A refusal costs memory and nothing else.
+            let _ = unsafe { self.bytes.unchecked_advise_range(UncheckedAdvice::DontNeed, part.start, part.len()) };
+        }
+        #[cfg(not(unix))]
+        let _ = part;
     }
 
     /// Where the file is.

@@ -10,6 +10,7 @@
 mod element;
 mod error;
 mod folder;
+mod freed;
 mod layout;
 mod legacy_pth;
 mod mapped;
@@ -23,6 +24,7 @@ use std::path::Path;
 
 pub use element::Element;
 pub use error::{ReadValuesError, WeightsError, WeightsFault};
+pub(crate) use freed::give_back;
 pub(crate) use mapped::Mapped;
 pub use weight_set::WeightSet;
 

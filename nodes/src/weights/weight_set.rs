@@ -113,6 +113,7 @@ impl TensorSource for WeightSet {
         let file = &self.files[stored.file];
         let bytes = layout.bytes(file).expect("a layout is made only for bytes within its file");
         let tensor = layout.element.tensor(&bytes, &layout.shape);
+        file.release(layout.span());
         tensor
             .and_then(|tensor| tensor.to_dtype(dtype)?.to_device(device))
             .map_err(|cause| ReadTensorError::new(name, ReadValuesError { path: file.path().to_path_buf(), cause }))

@@ -81,19 +81,20 @@ impl Weights {
         }
         let (n_out, n_in, kernel, _) = weight.dims4()?;
         let n_taps = kernel * kernel;
-        let values = weight.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
         let shape = [n_in * n_taps, n_out];
-        Ok(match spec.channels {
-            Channels::Separate => {
-                let by_tap = (0..n_taps).flat_map(|tap_idx| (0..n_out).map(move |n| n * n_taps + tap_idx));
-                Self::Filters(Arc::new(by_tap.map(|place| values[place]).collect()))
-            }
-            Channels::Mixed if n_in < FEW => {
-                Self::ChannelByChannel(Matrix::new(shape, |place, out| values[out * n_in * n_taps + place]))
-            }
-            Channels::Mixed => Self::PixelByPixel(Matrix::new(shape, |place, out| {
-                values[(out * n_in + place % n_in) * n_taps + place / n_in]
-            })),
+        with_values(&weight.to_dtype(DType::F32)?, |values| {
+            Ok(match spec.channels {
+                Channels::Separate => {
+                    let by_tap = (0..n_taps).flat_map(|tap_idx| (0..n_out).map(move |n| n * n_taps + tap_idx));
+                    Self::Filters(Arc::new(by_tap.map(|place| values[place]).collect()))
+                }
+                Channels::Mixed if n_in < FEW => {
+                    Self::ChannelByChannel(Matrix::new(shape, |place, out| values[out * n_in * n_taps + place]))
+                }
+                Channels::Mixed => Self::PixelByPixel(Matrix::new(shape, |place, out| {
+                    values[(out * n_in + place % n_in) * n_taps + place / n_in]
+                })),
+            })
         })
     }
 }

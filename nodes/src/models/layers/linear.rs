@@ -33,8 +33,9 @@ impl Linear {
             bail!("a linear layer of weight {:?} and bias {:?}", weight.dims(), bias.dims());
         }
         let weight = if weight.device().is_cpu() {
-            let values = weight.to_dtype(DType::F32)?.flatten_all()?.to_vec1::<f32>()?;
-            Weight::Packed(Matrix::new([n_in, n_out], |place, out| values[out * n_in + place]))
+            with_values(&weight.to_dtype(DType::F32)?, |values| {
+                Ok(Weight::Packed(Matrix::new([n_in, n_out], |place, out| values[out * n_in + place])))
+            })?
         } else {
             Weight::Tensor(weight.t()?)
         };
