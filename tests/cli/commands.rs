@@ -105,6 +105,7 @@ fn a_plan_tells_host_placement_and_outputs() {
         "host ",
         "threads ",
         "queues ",
+        "memory     about ",
         "scores → cpu, 1 instance, ",
         "256 bicubic, crop 224 (from model)",
         "out/labels.jsonl",
@@ -117,6 +118,15 @@ fn a_plan_tells_host_placement_and_outputs() {
         "device": "cpu", "models": ["scores"], "threads": cores, "memory": 0, "isolation": "thread",
     });
     assert_eq!(json["placement"], serde_json::json!({"isolation": "thread", "workers": [worker]}));
+    let memory = &json["host_memory"];
+    let items = &memory["items"];
+    let [program, scores, rows] =
+        [&items["program"], &items["models"][0]["bytes"], &items["rows"]].map(|bytes| bytes.as_u64().expect("bytes"));
+    assert_eq!(memory["bytes"], program + scores + rows);
+    // The weights once, and for each thread what it computes with; pictures that wait, of 150,528 bytes.
+    let weights = 4 * 4_652_008;
+    assert!(scores > weights && (scores - weights) % cores as u64 == 0, "{items}");
+    assert!(rows > 150_528 && rows < 256 << 20, "{items}");
     assert_eq!(json["host"]["cores"], cores);
     assert_eq!(json["threads"]["rows"], cores);
     let names: Vec<_> =

@@ -1,6 +1,6 @@
 //! The plan for programs.
 
-use engine::schedule::{DevicePlace, Plan, SLOTS_PER_MODEL, STREAMS_PER_MODEL, WorkerPlace};
+use engine::schedule::{DevicePlace, HostMemory, Plan, SLOTS_PER_MODEL, STREAMS_PER_MODEL, WorkerPlace};
 use serde_json::{Value as Json, json};
 
 use super::{models, outputs};
@@ -22,6 +22,7 @@ pub(super) fn json(plan: &Plan) -> Json {
         "host": plan.inventory,
         "threads": plan.pools,
         "queue_memory": plan.queue_memory,
+        "host_memory": HostMemory::of(plan).map(|memory| json!({"bytes": memory.bytes(), "items": memory})),
         "placement": {"isolation": plan.placement.isolation, "workers": workers.collect::<Vec<_>>()},
         "streams": {"per_model": STREAMS_PER_MODEL, "slots_per_model": SLOTS_PER_MODEL},
         "notes": plan.notes,

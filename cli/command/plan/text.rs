@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use engine::config::Isolation;
 use engine::graph::render::plain::{for_terminal, width};
-use engine::schedule::{Bytes, DevicePlace, Gpu, Plan, SLOTS_PER_MODEL, STREAMS_PER_MODEL, WorkerPlace};
+use engine::schedule::{Bytes, DevicePlace, Gpu, HostMemory, Plan, SLOTS_PER_MODEL, STREAMS_PER_MODEL, WorkerPlace};
 
 use super::{bar, models, outputs};
 use crate::progress::human::count;
@@ -152,10 +152,10 @@ fn gpus(plan: &Plan) -> Vec<String> {
     lines
 }
 
-/// The sum of each kind of worker on GPUs.
+/// The sum of each kind of worker on GPUs, or that of this machine's own memory.
 fn memory(plan: &Plan) -> Vec<String> {
     let mut told: Vec<&[usize]> = Vec::new();
-    let mut lines = Vec::new();
+    let mut lines: Vec<_> = HostMemory::of(plan).iter().map(ToString::to_string).collect();
     for worker in plan.placement.workers.iter().filter(|worker| worker.device != DevicePlace::Cpu) {
         if !told.contains(&&worker.models[..]) {
             told.push(&worker.models);

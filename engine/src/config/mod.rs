@@ -42,4 +42,4 @@ pub use run_options::{Isolation, Journaling, OnChange, PlacementPolicy, RunOptio
 pub use scalar::{Duration, Fraction, Limit, ScalarError, ShardChoice, Size, WorkersPerDevice};
 pub use source::{Location, Source};
 pub use span::{Span, Spanned};
-pub(crate) use urls::without_secret_parts;
+pub use urls::without_secret_parts;

@@ -6,7 +6,7 @@ use std::ops::Range;
 const HIDDEN: &str = "***";
 
 /// `text` with the user info and the query string of each URL in it hidden.
-pub(crate) fn without_secret_parts(text: &str) -> String {
+pub fn without_secret_parts(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut upto = 0;
     for part in secret_parts(text) {
@@ -31,14 +31,15 @@ pub(super) fn covered(text: &str) -> String {
     shown
 }
 
-/// Where user info and query strings are. A `?` without a `=` behind it is taken for one of a glob.
+/// Where user info and query strings are. A `?` without a `=` behind it is taken for one of a glob, but for web servers, which have none.
 fn secret_parts(text: &str) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut from = 0;
     while let Some(found) = text[from..].find("://") {
         let start = from + found + 3;
-        let end = text[start..].find(ends_url).map_or(text.len(), |length| start + length);
+        let end = start + url_len(&text[start..]);
         let url = &text[start..end];
+        let is_web = ["http://", "https://"].iter().any(|scheme| text[..start].ends_with(scheme));
         let authority = &url[..url.find(['/', '?', '#', '\\']).unwrap_or(url.len())];
         // A password may hold a `/` or a `?` that nobody encoded: then its `@` comes later.
         let user = authority.rfind('@').or_else(|| {
@@ -52,7 +53,8 @@ fn secret_parts(text: &str) -> Vec<Range<usize>> {
         }
         let behind = user.map_or(0, |at| at + 1);
         if let Some(query) = url[behind..].find('?').map(|at| behind + at + 1)
-            && url[query..].contains('=')
+            && (is_web || url[query..].contains('='))
+            && query < url.len()
         {
             parts.push(start + query..end);
         }
@@ -61,8 +63,19 @@ fn secret_parts(text: &str) -> Vec<Range<usize>> {
     parts
 }
 
-fn ends_url(letter: char) -> bool {
-    letter.is_whitespace() || letter.is_control() || matches!(letter, '"' | '\'' | '`' | '<' | '>' | '|')
+/// Bytes of the URL that `text` begins with, behind its scheme. A `)` belongs to it if its `(` does.
+fn url_len(text: &str) -> usize {
+    let mut n_open = 0_usize;
+    let ends = |letter: char| {
+        match letter {
+            '(' => n_open += 1,
+            ')' if n_open == 0 => return true,
+            ')' => n_open -= 1,
+            _ => {}
+        }
+        letter.is_whitespace() || letter.is_control() || matches!(letter, '"' | '\'' | '`' | '<' | '>' | '|')
+    };
+    text.find(ends).unwrap_or(text.len())
 }
 
 #[cfg(test)]
@@ -80,6 +93,9 @@ mod tests {
         check("[\"http://S3CRET@h:80/x\", 's3://b/k?a=S3CRET&b=c']", "[\"http://***@h:80/x\", 's3://b/k?***']");
         check("http://u:S3C/RE?T@h/x", "http://***@h/x");
         check("http://[/x?ü=S3CRET", "http://[/x?***");
+        check("http://h/k?S3CRET", "http://h/k?***");
+        check("(https://h/k?sig=S3CRET): 403", "(https://h/k?***): 403");
+        check("https://h/a(1).jpg?sig=S3CRET", "https://h/a(1).jpg?***");
     }
 
     #[test]

@@ -30,7 +30,7 @@ pub use devices::Devices;
 pub use fault::{Fault, FaultKind, reason};
 pub use kind::{Advice, Node, NodeKind, Parts, Role};
 pub use model::{Computed, LoadModel, Model, ModelError, Pending, Span, SpanStage, monotonic_ns};
-pub use need::{FileStamp, ModelNeed};
+pub use need::{FileStamp, HostNeed, ModelNeed};
 pub use objects::Objects;
 pub use path::{is_url, normalised};
 pub use registry::{Kind, KindRef, Registry};

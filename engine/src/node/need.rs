@@ -16,6 +16,8 @@ pub struct ModelNeed {
     pub activations_per_row: u64,
     /// Bytes of scratch memory, whatever the batch.
     pub workspace: u64,
+    /// What it takes of the machine's own memory where it runs on the processor.
+    pub host: HostNeed,
     /// The devices that its node allows, where it says so.
     #[serde(skip)]
     pub devices: Option<Devices>,
@@ -30,6 +32,15 @@ impl ModelNeed {
             .saturating_add(self.activations_per_row.saturating_mul(n_rows as u64))
             .saturating_add(self.workspace)
     }
+}
+
+/// What a model takes of memory on the processor; zeros where that is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostNeed {
+    /// Bytes that the threads of a process share: weights, and what runs them.
+    pub weights: u64,
+    /// Bytes more for each thread that computes.
+    pub per_thread: u64,
 }
 
 /// A file as it was: enough to notice that it was replaced or written since.

@@ -4,6 +4,7 @@
 //! nothing is opened, started or measured. `flowgpu plan` prints the value that `run` uses.
 
 mod gpu;
+mod host_memory;
 mod inventory;
 mod memory;
 mod nvml;
@@ -15,6 +16,7 @@ mod visible;
 mod worker_binary;
 
 pub use gpu::{Gpu, GpuUser};
+pub use host_memory::{HostMemory, ModelHostMemory, PROGRAM_BYTES};
 pub use inventory::Inventory;
 pub use memory::{Bytes, CONTEXT_BYTES, ModelMemory, WorkerMemory};
 pub use nvml::{GpuGauge, GpuSample, NVML_VARIABLE};

@@ -2,7 +2,7 @@
 
 use candle_core::DType;
 use engine::config::Devices;
-use engine::node::{FileStamp, ModelNeed};
+use engine::node::{FileStamp, HostNeed, ModelNeed};
 
 use super::model_ref::Resolved;
 
@@ -19,10 +19,12 @@ pub(super) fn of(resolved: &Resolved, size: [usize; 2], dtype: DType, devices: O
     let bytes = dtype.size_in_bytes() as u64;
     let [height, width] = size;
     let pixels = 3 * height as u64 * width as u64;
+    let n_parameters = resolved.arch.parameters(resolved.n_classes).n_kept();
     ModelNeed {
-        weights: resolved.arch.parameters(resolved.n_classes).n_kept() * bytes,
+        weights: n_parameters * bytes,
         activations_per_row: pixels + resolved.arch.activations(height, width) * bytes,
         workspace: WORKSPACE,
+        host: HostNeed { weights: 4 * n_parameters, per_thread: 4 * resolved.arch.activations(height, width) },
         devices,
         files: resolved.files.iter().filter_map(|path| FileStamp::of(path)).collect(),
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use engine::config::{Devices, list, nearest};
 use engine::data::{ColumnType, DType, Dim};
-use engine::node::{FileStamp, ModelNeed, SpecError};
+use engine::node::{FileStamp, HostNeed, ModelNeed, SpecError};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -14,6 +14,9 @@ use crate::onnx::{Axis, Channels, Element, Layout, Prefix, Signature, Value};
 
 /// Bytes that ONNX Runtime takes for itself on a GPU, by the default limit of its workspace for convolutions.
 const WORKSPACE: u64 = 32 << 20;
+
+/// Bytes that ONNX Runtime takes before any weights: its code as far as it is used, and its tables; by `benches/foretold.py`.
+const LIBRARY: u64 = 52 << 20;
 
 /// Where a model's colours lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -250,6 +253,11 @@ impl OnnxModel {
             weights: self.signature.n_weight_bytes,
             activations_per_row: pixels + 8 * 4 * pixels,
             workspace: WORKSPACE,
+            host: HostNeed {
+                // Most weights are packed, some are read where they lie in the file.
+                weights: LIBRARY + self.signature.n_weight_bytes * 5 / 4,
+                per_thread: pixels + 8 * 4 * pixels,
+            },
             devices,
             files: self.signature.files.iter().filter_map(|path| FileStamp::of(path)).collect(),
         }

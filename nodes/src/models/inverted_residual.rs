@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor};
 use super::{
     activations::{Map, Tally},
     arch::Parameters,
-    layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, global_mean},
+    layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, global_mean, in_lines},
     load::LoadError,
     network::{Network, Outputs},
     reader::ParamReader,
@@ -204,6 +204,9 @@ impl Network for Mobile {
 
 impl Block {
     fn forward(&self, input: &Tensor) -> Result<Tensor> {
+        if let Some(done) = in_lines(&self.convs, self.residual, input)? {
+            return Ok(done);
+        }
         let (last, convs) = self.convs.split_last().expect("every block has convolutions");
         let mut values = input.clone();
         for conv in convs {

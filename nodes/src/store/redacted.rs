@@ -1,5 +1,7 @@
 //! Texts that come from elsewhere, without the secrets that may be in them.
 
+use engine::config::without_secret_parts;
+
 /// What stands in a secret's place.
 const HIDDEN: &str = "***";
 
@@ -20,54 +22,10 @@ const SECRET_NAMES: [&str; 12] = [
     "token",
 ];
 
-/// `text` in which URLs have neither user info nor query string, and in which the values of names that sound like secrets
+/// `text` in which user info and query strings of URLs, and the values of names that sound like secrets
 /// (`token=…`, `Signature=…`, `password: …`, `Bearer …`) are hidden.
 pub fn redacted(text: &str) -> String {
-    without_named(&without_url_parts(text))
-}
-
-/// Takes user info and query strings out of URLs.
-fn without_url_parts(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find("://") {
-        let (before, after) = rest.split_at(at + 3);
-        shown.push_str(before);
-        let url_len = after.find(ends_url).unwrap_or(after.len());
-        let (url, behind) = after.split_at(url_len);
-        let authority_len = url.find(['/', '?', '#', '\\']).unwrap_or(url.len());
-        // A password may hold a `/` or a `?` that nobody encoded: the last `@` before the path's end counts as well when
-        // a `:` stands before it, as in `user:pa/ss@host`.
-        let user_len = match url[..authority_len].rfind('@') {
-            Some(at) => at + 1,
-            None => match (url.find(':'), url.rfind('@')) {
-                (Some(colon), Some(at)) if colon < authority_len && colon < at && !is_port(url, colon) => at + 1,
-                _ => 0,
-            },
-        };
-        let url = &url[user_len..];
-        match url.find('?') {
-            Some(query) => {
-                shown.push_str(&url[..query]);
-                shown.push('?');
-                shown.push_str(HIDDEN);
-            }
-            None => shown.push_str(url),
-        }
-        rest = behind;
-    }
-    shown.push_str(rest);
-    shown
-}
-
-fn ends_url(letter: char) -> bool {
-    letter.is_whitespace() || letter.is_control() || matches!(letter, '"' | '\'' | '`' | '<' | '>' | ')' | '|')
-}
-
-/// Whether what follows the colon is a port and not a password.
-fn is_port(url: &str, colon: usize) -> bool {
-    let digits = url[colon + 1..].bytes().take_while(u8::is_ascii_digit).count();
-    digits > 0 && matches!(url.as_bytes().get(colon + 1 + digits), None | Some(b'/' | b'?' | b'#'))
+    without_named(&without_secret_parts(text))
 }
 
 /// Hides the values of names that sound like secrets.
@@ -135,10 +93,10 @@ mod tests {
             "`https://storage.googleapis.com/b/k?GoogleAccessId=x@y.iam&Expires=1&Signature=qqq` is gone",
             "`https://storage.googleapis.com/b/k?***` is gone",
         );
-        check("https://user:pass@host/a and http://tok@h:80/b?c", "https://host/a and http://h:80/b?***");
-        check("https://user:pa/s?s@host/a", "https://host/a");
+        check("https://user:pass@host/a and http://tok@h:80/b?c", "https://***@host/a and http://***@h:80/b?***");
+        check("https://user:pa/s?s@host/a", "https://***@host/a");
         check("http://127.0.0.1:9000/b/a@2x.jpg", "http://127.0.0.1:9000/b/a@2x.jpg");
-        check("s3://AKIA:se/cret@bucket/key", "s3://bucket/key");
+        check("s3://AKIA:se/cret@bucket/key", "s3://***@bucket/key");
     }
 
     #[test]

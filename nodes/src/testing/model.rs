@@ -121,7 +121,7 @@ impl Node for TestModel {
         let Need { weights, activations_per_row, workspace } = self.need;
         let devices = self.device.clone();
         let files = self.weights.iter().filter_map(|path| FileStamp::of(&cx.base.join(path))).collect();
-        let need = ModelNeed { weights, activations_per_row, workspace, devices, files };
+        let need = ModelNeed { weights, activations_per_row, workspace, devices, files, ..ModelNeed::default() };
         Ok(spec.with_new(&self.output, ty, Role::Result)?.with_detail(format!("sums, {}", self.n)).with_need(need))
     }
 

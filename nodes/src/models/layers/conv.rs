@@ -60,6 +60,14 @@ pub struct Conv {
     spec: ConvSpec,
 }
 
+/// A layer that reads one pixel at a time.
+pub(super) struct Pointwise<'a> {
+    pub matrix: &'a Matrix,
+    /// One for each column.
+    pub bias: &'a [f32],
+    pub activation: Activation,
+}
+
 /// A weight as what computes reads it.
 #[derive(Debug, Clone)]
 enum Weights {
@@ -190,13 +198,34 @@ impl Conv {
         images_of(out, shape)
     }
 
+    /// What the layer does to each pixel of the CPU, where it does nothing else.
+    pub(super) fn pointwise(&self) -> Option<Pointwise<'_>> {
+        match &self.weights {
+            Weights::PixelByPixel(matrix) if self.kernel == 1 && self.spec.stride == 1 => {
+                Some(Pointwise { matrix, bias: self.bias.host(), activation: self.spec.activation })
+            }
+            _ => None,
+        }
+    }
+
+    /// The layer over images of the CPU of this height and width, where channels are separate.
+    pub(super) fn depthwise(&self, [height, width]: [usize; 2]) -> Result<Option<Depthwise<'_>>> {
+        match &self.weights {
+            Weights::Filters(filters) => Ok(Some(self.depthwise_of(filters, [self.axis(height)?, self.axis(width)?]))),
+            _ => Ok(None),
+        }
+    }
+
+    fn depthwise_of<'a>(&'a self, weight: &'a [f32], [y, x]: [Axis; 2]) -> Depthwise<'a> {
+        let ConvSpec { stride, activation, .. } = self.spec;
+        Depthwise { weight, bias: self.bias.host(), kernel: self.kernel, stride, y, x, activation }
+    }
+
     fn convolve_channels(&self, filters: &[f32], images: &Tensor, [y, x]: [Axis; 2]) -> Result<Tensor> {
         let shape = [images.dim(0)?, self.n_out, y.n_out, x.n_out];
         let mut out = vec![0.0_f32; shape.iter().product()];
         with_values(&pixels_of(images)?, |pixels| {
-            let ConvSpec { stride, activation, .. } = self.spec;
-            let (bias, kernel) = (self.bias.host(), self.kernel);
-            Depthwise { weight: filters, bias, kernel, stride, y, x, activation }.convolve(pixels, &mut out);
+            self.depthwise_of(filters, [y, x]).convolve(pixels, &mut out);
             Ok(())
         })?;
         images_of(out, shape)

@@ -34,29 +34,29 @@ impl Depthwise<'_> {
                 let (image_idx, out_y) = (line_idx / self.y.n_out, line_idx % self.y.n_out);
                 let image = &pixels[image_idx * image_len..][..image_len];
                 for (tap_y, line) in lines.iter_mut().enumerate() {
-                    self.take_line(image, self.y.read(out_y * self.stride + tap_y), &zeros, line);
+                    let seen = self.y.read(out_y * self.stride + tap_y);
+                    let seen = seen.map(|y| &image[y * self.x.n_in * n_channels..][..self.x.n_in * n_channels]);
+                    self.take_line(seen, &zeros, line);
                 }
                 self.convolve_line(lines, out);
-                if !self.activation.is_bounds() {
-                    self.activation.apply_to(out);
-                }
             },
         );
     }
 
-    /// The pixels of a line with the zeros around it; all of a line outside of the image are zeros.
-    fn take_line<'a>(&self, image: &'a [f32], y: Option<usize>, zeros: &'a [f32], line: &mut Pieces<'a>) {
+    /// The pixels of a line of the input with the zeros around it; all of a line outside of the image are zeros.
+    pub(super) fn take_line<'a>(&self, seen: Option<&'a [f32]>, zeros: &'a [f32], line: &mut Pieces<'a>) {
         let n_channels = zeros.len();
         line.clear();
         for place in 0..self.x.before + self.x.n_in + self.x.after {
-            line.push(match (y, self.x.read(place)) {
-                (Some(y), Some(x)) => &image[(y * self.x.n_in + x) * n_channels..][..n_channels],
+            line.push(match (seen, self.x.read(place)) {
+                (Some(seen), Some(x)) => &seen[x * n_channels..][..n_channels],
                 _ => zeros,
             });
         }
     }
 
-    fn convolve_line(&self, lines: &[Pieces<'_>], out: &mut [f32]) {
+    /// A line of the output, of the lines of the input that its windows see.
+    pub(super) fn convolve_line(&self, lines: &[Pieces<'_>], out: &mut [f32]) {
         let isa = Isa::best();
         let (n_channels, n_out) = (self.bias.len(), self.x.n_out);
         let n_parts = n_out.div_ceil(isa.n_rows());
@@ -72,6 +72,9 @@ impl Depthwise<'_> {
                 bounds: self.activation.bounds(),
             };
             isa.convolve(&job, &mut out[start * n_channels..end * n_channels]);
+        }
+        if !self.activation.is_bounds() {
+            self.activation.apply_to(out);
         }
     }
 }
