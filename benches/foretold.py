@@ -14,7 +14,7 @@ import sys
 import time
 from pathlib import Path
 
-from measure import PHOTOS, PROGRAM, ROOT, median, say_where, scratch
+from measure import PHOTOS, PROGRAM, ROOT, family, median, pss, say_where, scratch
 
 MIB = 1 << 20
 
@@ -40,23 +40,11 @@ def pipeline(model, run):
     )
 
 
-def pss(pid):
-    """Of a process and all below it."""
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        own = next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
-        tasks = list(Path(f"/proc/{pid}/task").iterdir())
-        children = {child for task in tasks for child in (task / "children").read_text().split()}
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return own + sum(pss(child) for child in children)
-
-
 def peak(file):
     process = subprocess.Popen([PROGRAM, "run", "-q", "--fresh", file], stdout=subprocess.DEVNULL)
     most = 0
     while process.poll() is None:
-        most = max(most, pss(process.pid))
+        most = max(most, sum(pss(pid) or 0 for pid in family(process.pid)))
         time.sleep(0.02)
     if process.returncode:
         sys.exit(f"exit {process.returncode}")

@@ -67,6 +67,29 @@ def resident_bytes(pid):
     return sizes if running and sizes else None
 
 
+def family(pid):
+    """A process and its children."""
+    found = [pid]
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                stat = Path(f"/proc/{entry}/stat").read_text()
+            except OSError:
+                continue
+            if stat.rsplit(")", 1)[1].split()[1] == str(pid):
+                found.append(int(entry))
+    return found
+
+
+def pss(pid):
+    """The proportional set size of a process in bytes; None when it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), None)
+
+
 def node(report, name):
     return next(node for node in report["nodes"] if node["name"] == name)
 

@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import PHOTOS, PROGRAM
+from measure import PHOTOS, PROGRAM, family, pss
 
 VARYING = """
 name: varying
@@ -45,28 +45,6 @@ def start(folder, pipeline, *options):
     file.write_text(pipeline)
     command = [str(PROGRAM), "run", "-q", "--fresh", "--isolation", "process", "--workers-per-device", "2", *options, str(file)]
     return subprocess.Popen(command)
-
-
-def family(pid):
-    """A process and its children."""
-    found = [pid]
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                stat = Path(f"/proc/{entry}/stat").read_text()
-            except OSError:
-                continue
-            if stat.rsplit(")", 1)[1].split()[1] == str(pid):
-                found.append(int(entry))
-    return found
-
-
-def pss(pid):
-    try:
-        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    except OSError:
-        return None
-    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), None)
 
 
 def runnable(pids):

@@ -8,7 +8,7 @@ use prost::Message;
 
 use super::fields::{Field, Fields, put};
 use super::prefix::Prefix;
-use super::proto::{ModelHeader, StringPair, TensorPlace, ValueInfo};
+use super::proto::{StringPair, TensorPlace, ValueInfo};
 
 /// Fields of a model, of its graph and of a tensor.
 const GRAPH: u32 = 7;
@@ -62,12 +62,6 @@ impl Rewrite<'_> {
         }
         Ok(out)
     }
-}
-
-/// Whether some of a model's weights are in other files, which it names from its own folder.
-pub(super) fn has_files(file: &[u8]) -> Result<bool, prost::DecodeError> {
-    let graph = ModelHeader::decode(file)?.graph.unwrap_or_default();
-    Ok(graph.initializer.iter().any(|stored| !stored.external_data.is_empty()))
 }
 
 /// Puts a stored tensor behind `out`, its large values as their place in the file.

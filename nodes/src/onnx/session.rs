@@ -18,7 +18,8 @@ use super::element::Element;
 use super::error::OnnxError;
 use super::library::Library;
 use super::prefix::{PIXELS, Prefix};
-use super::rewrite::{Rewrite, has_files};
+use super::rewrite::Rewrite;
+use super::signature::Signature;
 use crate::weights::Mapped;
 
 /// What computes.
@@ -113,17 +114,12 @@ impl Session {
     pub fn run(&self, feed: Feed<'_>, shape: [usize; 4]) -> Result<Vec<Output>, OnnxError> {
         let failed = |error: ort::Error| OnnxError::Run(error.to_string());
         let shape = shape.map(|side| side as i64);
-        let values = match feed {
-            Feed::Pixels(pixels) => {
-                let input = TensorRef::from_array_view((shape, pixels)).map_err(failed)?;
-                call(&self.session, (&self.input, &input), &self.outputs)
-            }
-            Feed::Numbers(numbers) => {
-                let input = TensorRef::from_array_view((shape, numbers)).map_err(failed)?;
-                call(&self.session, (&self.input, &input), &self.outputs)
-            }
+        let input = match feed {
+            Feed::Pixels(pixels) => TensorRef::from_array_view((shape, pixels)).map(TensorRef::into_dyn),
+            Feed::Numbers(numbers) => TensorRef::from_array_view((shape, numbers)).map(TensorRef::into_dyn),
         };
-        let values = values.map_err(failed)?;
+        let values =
+            input.and_then(|input| call(&self.session, (&self.input, &input), &self.outputs)).map_err(failed)?;
         values.iter().zip(&self.outputs).map(|(value, name)| Output::of(value, &name.to_string_lossy())).collect()
     }
 }
@@ -138,8 +134,9 @@ fn open(
     let broken = |error: prost::DecodeError| OnnxError::NotAModel { path: path.to_owned(), reason: error.to_string() };
     let refused = |error: &dyn fmt::Display| OnnxError::Refused { path: path.to_owned(), reason: error.to_string() };
     let file = Mapped::open(path)?;
-    // Only the processor computes with the weights where they are, and the file itself is what it may map, not a link to it.
-    let is_whole = *provider == Provider::Cpu && !has_files(&file).map_err(broken)?;
+    // Only the processor computes with the weights where they are, and the file itself is what it may map, not a link to it. One that
+    // has its weights in other files names them from its own folder.
+    let is_whole = *provider == Provider::Cpu && Signature::parse(&file, path)?.files.len() == 1;
     let real = if is_whole { path.canonicalize().ok() } else { None };
     let weights_in = real.as_deref().and_then(|real| real.file_name()?.to_str());
     let rewrite = Rewrite { prefix: prefix.map(|prefix| (prefix, input)), weights_in };

@@ -85,7 +85,7 @@ impl Signature {
         Self::parse(&Mapped::open(path)?, path)
     }
 
-    fn parse(bytes: &[u8], path: &Path) -> Result<Self, OnnxError> {
+    pub(super) fn parse(bytes: &[u8], path: &Path) -> Result<Self, OnnxError> {
         let broken = |reason: String| OnnxError::NotAModel { path: path.to_owned(), reason };
         let model = ModelHeader::decode(bytes).map_err(|error| broken(error.to_string()))?;
         let graph = model.graph.ok_or_else(|| broken("it has no graph".to_owned()))?;

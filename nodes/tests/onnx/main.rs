@@ -75,6 +75,11 @@ fn reference() -> Json {
     serde_json::from_str(&text).expect("JSON")
 }
 
+/// The numbers that the reference has the logits of: an image of 224×224.
+fn sine() -> Vec<f32> {
+    (0..3 * 224 * 224).map(|n| (0.01 * f64::from(n)).sin() as f32).collect()
+}
+
 /// A plain file of a model: no prefix, all outputs.
 fn plain(path: &Path) -> Session {
     let signature = Signature::read(path).expect("a signature");
@@ -109,7 +114,7 @@ fn a_detector_gives_its_three_outputs() {
 #[test]
 fn torchvisions_network_gives_the_logits_of_torch_in_whatever_file_its_weights_are() {
     let folder = made();
-    let numbers: Vec<f32> = (0..3 * 224 * 224).map(|n| (0.01 * f64::from(n)).sin() as f32).collect();
+    let numbers = sine();
     let wanted = &reference()["sin_input"]["mobilenet_v2"];
     for (name, allowed) in [("mobilenet_v2.onnx", 1e-4), ("apart.onnx", 1e-4)] {
         let path = folder.join(name);
@@ -136,7 +141,7 @@ fn weights_are_found_behind_a_link() {
     let cache = tempfile::tempdir().expect("a folder");
     let link = cache.path().join("model.onnx");
     std::os::unix::fs::symlink(folder.join("mobilenet_v2.onnx"), &link).expect("a link");
-    let numbers: Vec<f32> = (0..3 * 224 * 224).map(|n| (0.01 * f64::from(n)).sin() as f32).collect();
+    let numbers = sine();
     let logits = |path: &Path| plain(path).run(Feed::Numbers(&numbers), [1, 3, 224, 224]).expect("outputs");
     assert_eq!(logits(&link), logits(&folder.join("mobilenet_v2.onnx")));
 }
