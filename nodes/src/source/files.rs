@@ -341,7 +341,7 @@ mod tests {
         let items = source.items(2).unwrap();
         let uris: Vec<_> = items.iter().map(|item| item.uri.as_str()).collect();
         let expected =
-            ["a/1.jpg", "b/3.jpg", "#5.jpg", "none.jpg", "ftp://h/a", "%FF.jpg", "https://localhost:1/x/6.jpg"];
+            ["a/1.jpg", "b/3.jpg", "#5.jpg", "none.jpg", "ftp://***@h/a", "%FF.jpg", "https://localhost:1/x/6.jpg"];
         assert_eq!(uris, expected);
         assert!(items.iter().all(|item| !item.locator.to_string_lossy().contains("S3CRET")));
         let mapped = source.fetch(&items);
