@@ -10,9 +10,12 @@ use crate::data::Schema;
 use crate::graph::GraphNode;
 use crate::node::Role;
 
-/// Bytes that a process of this program takes before any model and any row: its code as far as it is used, its threads, and
-/// what the allocator holds. By `benches/foretold.py`.
-pub const PROGRAM_BYTES: u64 = 33 << 20;
+/// Bytes that this program takes before any model and any row: its code as far as it is used, its threads, what they work
+/// in and what the allocator holds. By `benches/foretold.py`.
+pub const PROGRAM_BYTES: u64 = 51 << 20;
+
+/// Bytes that each worker process adds to that: the code is the same memory. By the same.
+const PROCESS_BYTES: u64 = 3 << 20;
 
 /// An estimate, item by item, of the largest proportional set size of all processes together.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -57,7 +60,7 @@ impl HostMemory {
         let nodes = plan.graph.nodes.iter().zip(&plan.rooms);
         Some(HostMemory {
             n_processes,
-            program: n_processes * PROGRAM_BYTES,
+            program: PROGRAM_BYTES + (n_processes - 1) * PROCESS_BYTES,
             models: plan.needs.iter().map(model).collect(),
             rows: nodes.map(|(node, room)| rows(node, room)).fold(0, u64::saturating_add),
         })

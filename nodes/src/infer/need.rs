@@ -21,11 +21,12 @@ pub(super) fn of(resolved: &Resolved, size: [usize; 2], dtype: DType, devices: O
     let pixels = 3 * height as u64 * width as u64;
     let n_parameters = resolved.arch.parameters(resolved.n_classes).n_kept();
     let activations = resolved.arch.activations(height, width);
+    let on_cpu = resolved.arch.activations_on_cpu(height, width);
     ModelNeed {
         weights: n_parameters * bytes,
         activations_per_row: pixels + activations * bytes,
         workspace: WORKSPACE,
-        host: HostNeed { weights: 4 * n_parameters, per_thread: 4 * activations },
+        host: HostNeed { weights: 4 * n_parameters, per_thread: 4 * on_cpu },
         devices,
         files: resolved.files.iter().filter_map(|path| FileStamp::of(path)).collect(),
     }

@@ -22,6 +22,11 @@ impl Map {
     pub(crate) fn elements(self) -> u64 {
         self.channels as u64 * self.height as u64 * self.width as u64
     }
+
+    /// What a convolution with this stride makes of it, if it sees as far as the borders.
+    pub(crate) fn strided(self, stride: usize, channels: usize) -> Self {
+        Map { channels, height: self.height.div_ceil(stride), width: self.width.div_ceil(stride) }
+    }
 }
 
 /// Follows a network layer by layer and keeps the most that was alive. Each method is told what else is `kept`: values
@@ -132,6 +137,17 @@ mod tests {
         check("mobilenet_v2", 224, 224, peak);
         check("efficientnet_lite0", 224, 224, peak);
         check("mobilenet_v2", 448, 448, 4 * peak);
+    }
+
+    #[test]
+    fn on_a_processor_wide_values_are_lines() {
+        let on_cpu = |name: &str, side| arch(name).expect(name).activations_on_cpu(side, side);
+        // 32 → 16 channels at 112×112, the first of the blocks, and four lines of its wide values, which are the input.
+        assert_eq!(on_cpu("mobilenet_v2", 224), map(32, 112) + map(16, 112) + 4 * 32 * 112);
+        assert_eq!(on_cpu("efficientnet_lite0", 224), on_cpu("mobilenet_v2", 224));
+        // Too small for lines: what is widened, from 16 to 96 channels, and convolved with a stride of 2.
+        assert_eq!(on_cpu("mobilenet_v2", 64), map(16, 32) + map(96, 32) + map(96, 16));
+        assert_eq!(on_cpu("resnet50", 224), arch("resnet50").expect("resnet50").activations(224, 224));
     }
 
     #[test]

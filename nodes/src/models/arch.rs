@@ -54,6 +54,11 @@ pub trait Arch: Send + Sync {
     /// among them.
     fn activations(&self, height: usize, width: usize) -> u64;
 
+    /// The same in the memory of a thread of the processor, where the layers that stand alone hold about as much.
+    fn activations_on_cpu(&self, height: usize, width: usize) -> u64 {
+        self.activations(height, width)
+    }
+
     /// Puts the network together from weights that were checked against [`parameters`](Self::parameters).
     fn build(&self, reader: &ParamReader<'_>) -> Result<Box<dyn Network>, LoadError>;
 }

@@ -7,7 +7,7 @@ use candle_core::{Result, Tensor};
 use super::{
     activations::{Map, Tally},
     arch::Parameters,
-    layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, global_mean, in_lines},
+    layers::{Activation, Channels, Conv, ConvSpec, Linear, Padding, are_computed_in_lines, global_mean, in_lines},
     load::LoadError,
     network::{Network, Outputs},
     reader::ParamReader,
@@ -114,6 +114,28 @@ impl Design {
             input = values;
         }
         tally.conv(kept, input, N_FEATURES, 1, self.spec(1, Channels::Mixed, Activation::Relu6));
+        tally.peak()
+    }
+
+    /// What a thread of the processor holds at once, by elements: whole layers, or of wide ones lines.
+    pub(crate) fn activations_on_cpu(&self, height: usize, width: usize) -> u64 {
+        let mut tally = Tally::default();
+        let image = Map::image(height, width);
+        let mut input = image.strided(2, N_STEM);
+        tally.alive(image.elements() + input.elements());
+        for place in self.places() {
+            let wide = Map { channels: place.n_in * place.expand, ..input };
+            let narrowed = input.strided(place.stride, place.n_out);
+            let ends = input.elements() + narrowed.elements();
+            if are_computed_in_lines(wide.channels, wide.height, wide.width) {
+                let line = (wide.channels * wide.width) as u64;
+                tally.alive(ends + (place.kernel as u64 + 1) * line);
+            } else {
+                let convolved = input.strided(place.stride, wide.channels);
+                tally.alive(ends.max(input.elements() + wide.elements()) + convolved.elements());
+            }
+            input = narrowed;
+        }
         tally.peak()
     }
 

@@ -65,6 +65,10 @@ impl Arch for MobileNetV2 {
         DESIGN.activations(height, width)
     }
 
+    fn activations_on_cpu(&self, height: usize, width: usize) -> u64 {
+        DESIGN.activations_on_cpu(height, width)
+    }
+
     fn build(&self, reader: &ParamReader<'_>) -> Result<Box<dyn Network>, LoadError> {
         DESIGN.build(reader)
     }

@@ -22,6 +22,11 @@ const LEAST: usize = 1 << 20;
 /// Lines of the output that a thread takes at least: the first ones of each part are widened twice.
 const LEAST_LINES: usize = 14;
 
+/// Whether a block with so many wide channels, on an image of this height and width, is faster line by line.
+pub(crate) fn are_computed_in_lines(n_wide: usize, height: usize, width: usize) -> bool {
+    n_wide * height * width * size_of::<f32>() >= LEAST
+}
+
 /// A block of these layers over `[rows, channels, height, width]`, its input added to the end if it `is_residual`. `None` if they
 /// are better computed, or can only be computed, one after the other.
 pub(crate) fn in_lines(convs: &[Conv], is_residual: bool, images: &Tensor) -> Result<Option<Tensor>> {
@@ -40,7 +45,7 @@ pub(crate) fn in_lines(convs: &[Conv], is_residual: bool, images: &Tensor) -> Re
         Some(widen) => widen,
     };
     let n_wide = depthwise.bias.len();
-    if n_wide * height * width * size_of::<f32>() < LEAST {
+    if !are_computed_in_lines(n_wide, height, width) {
         return Ok(None);
     }
     let n_out = narrow.matrix.n_columns();

@@ -36,7 +36,7 @@ pub use pool::{global_mean, max_pool_3x3_stride_2};
 pub(crate) use attention::attend;
 pub(crate) use finish::add_and_activate;
 pub(crate) use gate::gate;
-pub(crate) use in_lines::in_lines;
+pub(crate) use in_lines::{are_computed_in_lines, in_lines};
 #[cfg(feature = "cuda")]
 pub(crate) use {
     finish::Join,
