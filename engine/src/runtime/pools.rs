@@ -1,6 +1,8 @@
 //! The threads that work: for reading, for rows, for models.
 
-use std::sync::Arc;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Sender, unbounded};
 use rayon::{ThreadPool, ThreadPoolBuilder};
@@ -16,17 +18,50 @@ pub(super) enum Spawner {
     /// The threads for reading, which mostly wait.
     Io(Sender<Work>),
     /// The threads for rows, which compute.
-    Rows(Arc<ThreadPool>),
+    Rows(Arc<ThreadPool>, Arc<Waiting>),
+}
+
+/// Work that waits for a thread: that of the last node of a pipeline first, so that what is nearly done does not wait behind
+/// what has just come in; that of one node as it came.
+#[derive(Default)]
+pub(super) struct Waiting(Mutex<Works>);
+
+#[derive(Default)]
+struct Works {
+    by_turn: BTreeMap<(Reverse<usize>, u64), Work>,
+    n_taken: u64,
+}
+
+impl Waiting {
+    fn add(&self, rank: usize, work: Work) {
+        let mut works = self.lock();
+        let turn = (Reverse(rank), works.n_taken);
+        works.by_turn.insert(turn, work);
+        works.n_taken += 1;
+    }
+
+    fn next(&self) -> Option<Work> {
+        self.lock().by_turn.pop_first().map(|(_, work)| work)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Works> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Spawner {
-    /// Runs `work` on a thread of the pool, soon. Work must not wait for queues: those who would make room may need
-    /// this very thread.
-    pub(super) fn spawn(&self, work: Work) {
+    /// Runs `work` of the node that is number `rank` of the pipeline on a thread of the pool, soon. Work must not wait for
+    /// queues: those who would make room may need this very thread.
+    pub(super) fn spawn(&self, rank: usize, work: Work) {
         match self {
             // The pool ends after all stages: it is open while one of them runs.
             Spawner::Io(sender) => sender.send(work).expect("the pool outlives the stages"),
-            Spawner::Rows(pool) => pool.spawn_fifo(work),
+            Spawner::Rows(pool, waiting) => {
+                waiting.add(rank, work);
+                let waiting = waiting.clone();
+                // As many threads ask as there is work.
+                pool.spawn_fifo(move || waiting.next().into_iter().for_each(|work| work()));
+            }
         }
     }
 }
@@ -53,7 +88,7 @@ impl ThreadPools {
         };
         Ok(ThreadPools {
             io: io_pool(sizes.io)?,
-            rows: Spawner::Rows(pool("rows", sizes.rows)?),
+            rows: Spawner::Rows(pool("rows", sizes.rows)?, Arc::default()),
             model: pool("model", sizes.model)?,
         })
     }
@@ -70,4 +105,26 @@ fn io_pool(threads: usize) -> Result<Spawner, Fault> {
             .map_err(|error| Fault::transient(format!("cannot start {threads} threads for reading: {error}")))?;
     }
     Ok(Spawner::Io(sender))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_of_the_last_node_goes_first() {
+        let done = Arc::new(Mutex::new(Vec::new()));
+        let waiting = Waiting::default();
+        for (rank, name) in
+            [(1, "decode 0"), (1, "decode 1"), (3, "labels 0"), (1, "decode 2"), (2, "crop 0"), (3, "labels 1")]
+        {
+            let done = done.clone();
+            waiting.add(rank, Box::new(move || done.lock().unwrap().push(name)));
+        }
+        while let Some(work) = waiting.next() {
+            work();
+        }
+        let expected = ["labels 0", "labels 1", "crop 0", "decode 0", "decode 1", "decode 2"];
+        assert_eq!(*done.lock().unwrap(), expected);
+    }
 }

@@ -471,7 +471,9 @@ impl Start {
     ) -> Result<(), Fault> {
         let (outlets, room) = (self.outlets(me.node_idx), self.plan.rooms[me.node_idx]);
         let node_idx = me.node_idx;
-        let parallel = Parallel { me, task: Arc::new(task), input, outlets, spawner, threads, room, waiting };
+        let order = &self.shared.graph.order;
+        let rank = order.iter().position(|other| *other == node_idx).expect("all nodes are in the order");
+        let parallel = Parallel { me, task: Arc::new(task), input, outlets, spawner, rank, threads, room, waiting };
         self.spawn(node_idx, &node.name, move || (parallel.run(), None))
     }
 
