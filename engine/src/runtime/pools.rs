@@ -18,13 +18,13 @@ pub(super) enum Spawner {
     /// The threads for reading, which mostly wait.
     Io(Sender<Work>),
     /// The threads for rows, which compute.
-    Rows(Arc<ThreadPool>, Arc<Waiting>),
+    Rows(Arc<ThreadPool>, Arc<Backlog>),
 }
 
 /// Work that waits for a thread: that of the last node of a pipeline first, so that what is nearly done does not wait behind
 /// what has just come in; that of one node as it came.
 #[derive(Default)]
-pub(super) struct Waiting(Mutex<Works>);
+pub(super) struct Backlog(Mutex<Works>);
 
 #[derive(Default)]
 struct Works {
@@ -32,7 +32,7 @@ struct Works {
     n_taken: u64,
 }
 
-impl Waiting {
+impl Backlog {
     fn add(&self, rank: usize, work: Work) {
         let mut works = self.lock();
         let turn = (Reverse(rank), works.n_taken);
@@ -56,11 +56,11 @@ impl Spawner {
         match self {
             // The pool ends after all stages: it is open while one of them runs.
             Spawner::Io(sender) => sender.send(work).expect("the pool outlives the stages"),
-            Spawner::Rows(pool, waiting) => {
-                waiting.add(rank, work);
-                let waiting = waiting.clone();
+            Spawner::Rows(pool, backlog) => {
+                backlog.add(rank, work);
+                let backlog = backlog.clone();
                 // As many threads ask as there is work.
-                pool.spawn_fifo(move || waiting.next().into_iter().for_each(|work| work()));
+                pool.spawn_fifo(move || backlog.next().into_iter().for_each(|work| work()));
             }
         }
     }
@@ -114,14 +114,14 @@ mod tests {
     #[test]
     fn work_of_the_last_node_goes_first() {
         let done = Arc::new(Mutex::new(Vec::new()));
-        let waiting = Waiting::default();
+        let backlog = Backlog::default();
         for (rank, name) in
             [(1, "decode 0"), (1, "decode 1"), (3, "labels 0"), (1, "decode 2"), (2, "crop 0"), (3, "labels 1")]
         {
             let done = done.clone();
-            waiting.add(rank, Box::new(move || done.lock().unwrap().push(name)));
+            backlog.add(rank, Box::new(move || done.lock().unwrap().push(name)));
         }
-        while let Some(work) = waiting.next() {
+        while let Some(work) = backlog.next() {
             work();
         }
         let expected = ["labels 0", "labels 1", "crop 0", "decode 0", "decode 1", "decode 2"];

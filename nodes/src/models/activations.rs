@@ -76,7 +76,7 @@ impl Tally {
 
     /// The pooling of [`max_pool_3x3_stride_2`](super::layers::max_pool_3x3_stride_2).
     pub(crate) fn max_pool(&mut self, kept: u64, input: Map) -> Map {
-        let output = Map { height: input.height.div_ceil(2), width: input.width.div_ceil(2), ..input };
+        let output = input.strided(2, input.channels);
         let taller = Map { height: input.height + 2, ..input };
         let padded = Map { width: input.width + 2, ..taller };
         self.alive(kept + input.elements() + taller.elements() + padded.elements() + output.elements());
