@@ -109,6 +109,36 @@ fn a_trace_has_the_work_of_each_node_and_the_jobs_with_their_rows() {
     assert!(jobs.iter().all(|job| job["args"]["worker"] == 0), "{jobs:?}");
 }
 
+/// Of two nodes that work at the same rank, none waits for the other's end, whichever of them the file names first.
+#[test]
+fn branches_with_sources_of_their_own_take_turns_on_the_threads_for_rows() {
+    let branch = |name: &str, before: &str, from: &str| {
+        format!(
+            "  {name}: {{kind: source.synthetic, with: {{rows: {{count: 400}}}}}}\n{before}  \
+             {name}_busy: {{kind: transform.test_spin, from: {from}, with: {{micros: 1000}}}}\n  \
+             {name}_out: {{kind: sink.jsonl, with: {{path: {name}.jsonl}}}}\n"
+        )
+    };
+    let deeper = "  b_batch: {kind: batch, from: b, with: {size: 8}}\n";
+    for second in [branch("b", "", "b"), branch("b", deeper, "b_batch")] {
+        let folder = Folder::with_nodes(&format!("{}{second}", branch("a", "", "a")));
+        let pipeline = folder.read("p.yaml").replace("nodes:", "run: {threads: {rows: 1}}\nnodes:");
+        folder.write("p.yaml", &pipeline);
+        let done = folder.run(&["run", "p.yaml", "--trace", "t.json"]);
+        assert_eq!(done.code, 0, "{done:?}");
+        let trace = folder.json("t.json");
+        let times = |node: &str| -> Vec<f64> {
+            let mut times: Vec<_> =
+                named(events(&trace), "X", node).iter().map(|span| span["ts"].as_f64().expect("a time")).collect();
+            times.sort_by(f64::total_cmp);
+            times
+        };
+        let [a, b] = ["a_busy", "b_busy"].map(times);
+        let half = a[a.len() / 2];
+        assert!(b[0] < half && half < b[b.len() - 1], "{half} in {b:?}");
+    }
+}
+
 #[test]
 fn a_run_that_fails_leaves_a_whole_trace_and_one_that_never_began_leaves_none() {
     let folder = Folder::with_nodes(

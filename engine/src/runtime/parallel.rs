@@ -85,8 +85,6 @@ pub(super) struct Parallel<T: Task> {
     pub(super) input: Receiver<T::Input>,
     pub(super) outlets: Outlets,
     pub(super) spawner: Spawner,
-    /// The node's number in the pipeline, from the sources on.
-    pub(super) rank: usize,
     pub(super) threads: usize,
     pub(super) room: Room,
     /// Whether waiting for input is this node's own work: a source waits for its listing.
@@ -220,7 +218,7 @@ impl<T: Task> Parallel<T> {
             state.current = Some(Current { input: input.clone(), start: end, input_per_row, passed: Vec::new() });
         }
         let (task, reports, me, lane) = (self.task.clone(), reports.clone(), self.me.clone(), state.lane.clone());
-        let work = Box::new(move || {
+        self.spawner.spawn(Box::new(move || {
             let started = Instant::now();
             let grain = Arc::new(UnderWay { task, input, start, at: At::default() });
             let hold = lane.hold(grain.clone());
@@ -235,8 +233,7 @@ impl<T: Task> Parallel<T> {
             me.worked(started);
             // If the stage has ended over another fault, nobody waits for this.
             let _ = reports.send(Report { number, n_rows: end - start, input_per_row, nanos, outcome });
-        });
-        self.spawner.spawn(self.rank, work);
+        }));
     }
 
     fn finish(&self, state: &mut State<T::Input>, report: Report) -> Step {

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crossbeam_channel::{Sender, unbounded};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::node::Fault;
+use crate::graph::Graph;
+use crate::node::{Fault, Role};
 use crate::schedule::Pools;
 
 type Work = Box<dyn FnOnce() + Send>;
@@ -17,12 +18,12 @@ type Work = Box<dyn FnOnce() + Send>;
 pub(super) enum Spawner {
     /// The threads for reading, which mostly wait.
     Io(Sender<Work>),
-    /// The threads for rows, which compute.
-    Rows(Arc<ThreadPool>, Arc<Backlog>),
+    /// The threads for rows, which compute, for one node.
+    Rows { pool: Arc<ThreadPool>, backlog: Arc<Backlog>, rank: usize },
 }
 
-/// Work that waits for a thread: that of the last node of a pipeline first, so that what is nearly done does not wait behind
-/// what has just come in; that of one node as it came.
+/// Work that waits for a thread: that of the highest rank first, so that what is nearly done does not wait behind what has just
+/// come in; that of one rank as it came.
 #[derive(Default)]
 pub(super) struct Backlog(Mutex<Works>);
 
@@ -50,17 +51,19 @@ impl Backlog {
 }
 
 impl Spawner {
-    /// Runs `work` of the node that is number `rank` of the pipeline on a thread of the pool, soon. Work must not wait for
-    /// queues: those who would make room may need this very thread.
-    pub(super) fn spawn(&self, rank: usize, work: Work) {
+    /// Runs `work` on a thread of the pool, soon. Work must not wait for queues: those who would make room may need
+    /// this very thread.
+    pub(super) fn spawn(&self, work: Work) {
         match self {
             // The pool ends after all stages: it is open while one of them runs.
             Spawner::Io(sender) => sender.send(work).expect("the pool outlives the stages"),
-            Spawner::Rows(pool, backlog) => {
-                backlog.add(rank, work);
+            Spawner::Rows { pool, backlog, rank } => {
+                backlog.add(*rank, work);
                 let backlog = backlog.clone();
-                // As many threads ask as there is work.
-                pool.spawn_fifo(move || backlog.next().into_iter().for_each(|work| work()));
+                pool.spawn_fifo(move || {
+                    let work = backlog.next().expect("as many threads ask as there is work");
+                    work();
+                });
             }
         }
     }
@@ -69,12 +72,15 @@ impl Spawner {
 /// The three pools of a run.
 pub(super) struct ThreadPools {
     pub(super) io: Spawner,
-    pub(super) rows: Spawner,
     pub(super) model: Arc<ThreadPool>,
+    rows: Arc<ThreadPool>,
+    backlog: Arc<Backlog>,
+    /// By node.
+    ranks: Vec<usize>,
 }
 
 impl ThreadPools {
-    pub(super) fn start(sizes: Pools) -> Result<Self, Fault> {
+    pub(super) fn start(sizes: Pools, graph: &Graph) -> Result<Self, Fault> {
         let pool = |name: &'static str, threads: usize| {
             ThreadPoolBuilder::new()
                 // 0 would mean all cores, and a pool that nobody needs may be as small as can be.
@@ -88,9 +94,39 @@ impl ThreadPools {
         };
         Ok(ThreadPools {
             io: io_pool(sizes.io)?,
-            rows: Spawner::Rows(pool("rows", sizes.rows)?, Arc::default()),
             model: pool("model", sizes.model)?,
+            rows: pool("rows", sizes.rows)?,
+            backlog: Arc::default(),
+            ranks: ranks(graph),
         })
+    }
+
+    /// The threads for rows, as that node is to use them.
+    pub(super) fn rows(&self, node_idx: usize) -> Spawner {
+        Spawner::Rows { pool: self.rows.clone(), backlog: self.backlog.clone(), rank: self.ranks[node_idx] }
+    }
+}
+
+/// By node: how many of the nodes before it, one behind the other, use the threads for rows.
+///
+/// Nodes of one rank wait for each other's work alone, whatever else is before them. If all nodes counted, one branch with a
+/// source of its own would wait until another, whose first node is further down, has ended.
+fn ranks(graph: &Graph) -> Vec<usize> {
+    let mut ranks = vec![0; graph.nodes.len()];
+    for &node_idx in &graph.order {
+        let inputs = graph.nodes[node_idx].inputs.iter().map(|edge| edge.from);
+        let after = inputs.map(|from| ranks[from] + usize::from(pool_of(graph, from) == Some("rows")));
+        ranks[node_idx] = after.max().unwrap_or(0);
+    }
+    ranks
+}
+
+/// The pool of computing threads that a node shares with others.
+pub(super) fn pool_of(graph: &Graph, node_idx: usize) -> Option<&'static str> {
+    match graph.nodes[node_idx].kind.role() {
+        Role::Decode | Role::Transform => Some("rows"),
+        Role::Infer => Some("model"),
+        Role::Source | Role::Batch | Role::Sink => None,
     }
 }
 
@@ -112,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_of_the_last_node_goes_first() {
+    fn work_of_the_highest_rank_goes_first() {
         let done = Arc::new(Mutex::new(Vec::new()));
         let backlog = Backlog::default();
         for (rank, name) in

@@ -93,7 +93,7 @@ impl Running {
         let graph = plan.graph.clone();
         // First of all: worker processes open their devices and load models while the rest is made.
         let crew = Arc::new(Crew::start(&plan, setup)?);
-        let pools = Arc::new(ThreadPools::start(plan.pools)?);
+        let pools = Arc::new(ThreadPools::start(plan.pools, &graph)?);
         let alloc: Arc<dyn Alloc> = Arc::new(HeapPool::new());
         // From here on: a listing may hang while its node is built.
         let (board, stalls) = (Arc::new(Board::default()), Arc::new(Stalls::new(graph.nodes.len())));
@@ -454,7 +454,7 @@ impl Start {
     fn rows(&mut self, me: Me, node: &GraphNode, map: Option<Arc<dyn crate::node::RowMap>>) -> Result<(), Fault> {
         let input = self.input(me.node_idx)?;
         let task = RowTask::new(me.clone(), map, self.alloc.clone());
-        let (spawner, threads) = (self.pools.rows.clone(), self.plan.pools.rows);
+        let (spawner, threads) = (self.pools.rows(me.node_idx), self.plan.pools.rows);
         self.parallel(me, node, task, input, spawner, threads, Waiting::Starved)
     }
 
@@ -471,9 +471,7 @@ impl Start {
     ) -> Result<(), Fault> {
         let (outlets, room) = (self.outlets(me.node_idx), self.plan.rooms[me.node_idx]);
         let node_idx = me.node_idx;
-        let order = &self.shared.graph.order;
-        let rank = order.iter().position(|other| *other == node_idx).expect("all nodes are in the order");
-        let parallel = Parallel { me, task: Arc::new(task), input, outlets, spawner, rank, threads, room, waiting };
+        let parallel = Parallel { me, task: Arc::new(task), input, outlets, spawner, threads, room, waiting };
         self.spawn(node_idx, &node.name, move || (parallel.run(), None))
     }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use super::pools::pool_of;
 use super::stats::{RunStats, Shares};
 use crate::graph::Graph;
 use crate::node::Role;
@@ -33,9 +34,9 @@ impl Verdict {
         let candidates =
             graph.order.iter().copied().filter(|&node_idx| graph.nodes[node_idx].kind.role() != Role::Batch);
         let busiest = candidates.max_by(|&a, &b| busy(a).total_cmp(&busy(b)))?;
-        let pool = pool(graph, busiest);
+        let pool = pool_of(graph, busiest);
         let sharers =
-            graph.order.iter().copied().filter(|&node_idx| pool.is_some() && self::pool(graph, node_idx) == pool);
+            graph.order.iter().copied().filter(|&node_idx| pool.is_some() && pool_of(graph, node_idx) == pool);
         let node_idx = sharers.max_by_key(|&node_idx| work(node_idx)).unwrap_or(busiest);
         let node = &graph.nodes[node_idx];
         Some(Verdict {
@@ -45,15 +46,6 @@ impl Verdict {
             shares: stats.nodes[node_idx].shares(elapsed),
             hint: hint(node.kind.role()).to_owned(),
         })
-    }
-}
-
-/// The pool of computing threads that a node shares with others.
-fn pool(graph: &Graph, node_idx: usize) -> Option<&'static str> {
-    match graph.nodes[node_idx].kind.role() {
-        Role::Decode | Role::Transform => Some("rows"),
-        Role::Infer => Some("model"),
-        Role::Source | Role::Batch | Role::Sink => None,
     }
 }
 
