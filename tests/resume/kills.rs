@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::program::Folder;
+use crate::program::{Folder, TESTING, done};
 use crate::scene::{
     RUN, committed, figure, kill_at, nothing_unfinished, pipeline, rows_out, same, sums, sums_of, undisturbed,
 };
@@ -100,4 +100,33 @@ fn it_may_be_killed_again_and_again() {
     assert_eq!(done.code, 3, "{done:?}");
     same(&expected, &folder, &["out.jsonl", "out.csv", "out.npy", "out.ids.jsonl", "p.rejects.jsonl"]);
     nothing_unfinished(&folder);
+}
+
+#[test]
+fn a_run_killed_at_any_step_to_the_disk_is_finished_by_the_next_and_leaves_nothing() {
+    let nodes = "  rows: {kind: source.synthetic, with: {rows: {count: 5}}}
+  lines: {kind: sink.jsonl, from: rows, with: {path: out.jsonl}}
+  table: {kind: sink.parquet, from: rows, with: {path: out.parquet, rotate: {rows: 3}}}
+";
+    let expected = pipeline(nodes);
+    assert_eq!(expected.run(&RUN).code, 0);
+    let mut n_kills = 0;
+    for step in ["write", "sync", "append", "rename", "cut"] {
+        for (when, n) in ["before", "after"].into_iter().flat_map(|when| (1..).map(move |n| (when, n))) {
+            let fault = format!("{step}:{when}:{n}:kill");
+            let folder = pipeline(nodes);
+            let first = done(folder.command(TESTING, &RUN).env("FLOWGPU_FAULT", &fault).output().expect("it starts"));
+            let again = folder.run(&RUN);
+            assert_eq!(again.code, 0, "{fault}: {again:?}");
+            same(&expected, &folder, &["out.jsonl", "out-00000.parquet", "out-00001.parquet"]);
+            nothing_unfinished(&folder);
+            assert!(!folder.path(".flowgpu/p/spool").exists(), "{fault}: what sinks have kept is still there");
+            // There are no more steps of this kind.
+            if first.code == 0 {
+                break;
+            }
+            n_kills += 1;
+        }
+    }
+    assert!(n_kills > 50, "{n_kills} kills");
 }

@@ -111,14 +111,15 @@ impl Journal {
             tidy_rejects(&rejects, sealed.cut.sources.len(), sealed.rejects.is_some())?;
             let done = super::Done { at: Moment::now() };
             journal.append(&Record::Done(done.clone()))?;
-            if !sealed.limited {
-                clear_spool(&journal.folder)?;
-            }
             found.end = End::Done(sealed, done);
         }
         if let End::Done(sealed, done) = &found.end {
             let wanted = graph.run.limit.unwrap_or(u64::MAX);
             let limit = found.sessions.last().and_then(|session| session.limit).unwrap_or(u64::MAX);
+            if !sealed.limited {
+                // The process may have died between the line that says so and this.
+                clear_spool(&journal.folder)?;
+            }
             if !sealed.limited || wanted <= limit {
                 return Ok(Opened::Finished(Box::new(Finished { sealed: sealed.clone(), at: done.at })));
             }
