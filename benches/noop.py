@@ -14,7 +14,7 @@ from measure import median, node, run, say_where, scratch
 
 ROWS = 2_000_000
 ROUNDS = 7
-WANTED = 500_000
+WANTED = 2_000_000
 
 BETWEEN = {
     "columns passed on": [

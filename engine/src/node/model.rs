@@ -29,8 +29,8 @@ pub trait Model: Send {
     /// See [`ModelError`].
     fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError>;
 
-    /// Starts a batch, and returns while the device is still at work on it. A model without a device of its own computes
-    /// here, and the result is there at once.
+    /// Starts a batch, and returns while the device, or the threads of the pool that this is called on, are still at work on
+    /// it. A model that does not say how computes here, and the result is there at once.
     ///
     /// # Errors
     /// As [`Model::forward`]; what the device finds later comes out of [`Pending::wait`].
@@ -38,7 +38,7 @@ pub trait Model: Send {
         let start_ns = monotonic_ns();
         let outputs = self.forward(inputs)?;
         let spans = vec![Span { stage: SpanStage::Compute, start_ns, end_ns: monotonic_ns() }];
-        Ok(Box::new(Ready(Computed { outputs, spans })))
+        Ok(Box::new(Computed { outputs, spans }))
     }
 
     /// How many batches may be under way at once, started and not yet waited for.
@@ -47,7 +47,7 @@ pub trait Model: Send {
     }
 }
 
-/// A batch under way on a device. Batches are waited for in the order in which they were started, by another thread
+/// A batch under way. Batches are waited for in the order in which they were started, by another thread
 /// than the one that starts them.
 pub trait Pending: Send {
     /// Waits for the outputs.
@@ -95,11 +95,10 @@ pub fn monotonic_ns() -> u64 {
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-struct Ready(Computed);
-
-impl Pending for Ready {
+/// A batch that is computed already.
+impl Pending for Computed {
     fn wait(self: Box<Self>) -> Result<Computed, ModelError> {
-        Ok(self.0)
+        Ok(*self)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Models on threads of this process.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
@@ -45,7 +46,7 @@ impl Local {
         let (loaded_sender, loaded) = unbounded();
         let cancelled_before = Arc::new(AtomicU64::new(0));
         let gate = Gate::default();
-        let computed = Arc::new(Computed((0..instances).map(|_| AtomicU64::new(NO_JOB)).collect()));
+        let computed = Arc::<Computed>::default();
         let threads = (0..instances).map(|number| {
             let instance = Instance {
                 jobs: job_receiver.clone(),
@@ -113,14 +114,19 @@ impl Drop for Local {
     }
 }
 
-const NO_JOB: u64 = u64::MAX;
+/// The instances that have jobs under way.
+#[derive(Default)]
+struct Computed(Mutex<HashMap<JobId, usize>>);
 
-/// The job that each instance took last.
-struct Computed(Vec<AtomicU64>);
+impl Computed {
+    fn lock(&self) -> MutexGuard<'_, HashMap<JobId, usize>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 impl AtWork for Computed {
     fn worker_of(&self, id: JobId) -> Option<usize> {
-        self.0.iter().position(|job| job.load(Ordering::Relaxed) == id.0)
+        self.lock().get(&id).copied()
     }
 }
 
@@ -144,7 +150,11 @@ impl Instance {
             Ok(lane) => {
                 let _ = loaded.send(Ok(lane.depth()));
                 // Nobody takes results any more once the executor is dropped, and then no job comes either.
-                lane.serve(|| self.next(), |done| drop(self.done.send(done)));
+                let tell = |done: Done| {
+                    self.computed.lock().remove(&done.id);
+                    drop(self.done.send(done));
+                };
+                lane.serve(|| self.next(), tell);
             }
             Err(fault) => {
                 let _ = loaded.send(Err(fault));
@@ -157,7 +167,7 @@ impl Instance {
         loop {
             let (number, job) = self.jobs.recv().ok()?;
             if number >= self.cancelled_before.load(Ordering::Acquire) {
-                self.computed.0[self.number].store(job.id.0, Ordering::Relaxed);
+                self.computed.lock().insert(job.id, self.number);
                 return Some(job);
             }
             self.done.send(Done::failed(job.id, JobError::Cancelled)).ok()?;

@@ -109,9 +109,10 @@ impl Model for CudaModel {
         if input.dtype() != DType::U8 {
             return Err(ModelError::Failed(format!("pixels are bytes, not {}", input.dtype())));
         }
+        // A GPU has no tensors of no elements.
         if input.n_rows() == 0 {
             let nothing = Tensor::from_slice::<f32>(&self.alloc, DType::F32, vec![0, self.network.n_outputs()], &[]);
-            return Ok(Box::new(Nothing(nothing)));
+            return Ok(Box::new(Computed { outputs: vec![nothing], spans: Vec::new() }));
         }
         if !self.warm.contains(input.shape()) {
             // Computed twice, so that what is measured is what every later batch takes.
@@ -126,11 +127,3 @@ impl Model for CudaModel {
     }
 }
 
-/// A batch without rows: a GPU has no tensors of no elements.
-struct Nothing(Tensor);
-
-impl Pending for Nothing {
-    fn wait(self: Box<Self>) -> Result<Computed, ModelError> {
-        Ok(Computed { outputs: vec![self.0], spans: Vec::new() })
-    }
-}

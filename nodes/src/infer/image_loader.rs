@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use candle_core::Device;
 use engine::data::{DType, HeapPool, Tensor};
-use engine::node::{Fault, LoadModel, Model, ModelError};
+use engine::node::{Fault, LoadModel, Model, ModelError, Pending};
 
 use super::model_ref::Resolved;
+use super::side_by_side::{self, SideBySide};
 #[cfg(feature = "cuda")]
 use crate::cuda::{CudaDevice, ImageNetwork, load_fault};
 #[cfg(not(feature = "cuda"))]
@@ -62,7 +63,8 @@ impl LoadModel for ImageLoader {
             Some(model) => model.clone(),
             None => loaded.insert(Arc::new(self.read(&Device::Cpu)?)).clone(),
         };
-        Ok(Box::new(Runner { model, normalize: self.normalize, outputs: self.outputs, alloc: HeapPool::new() }))
+        let (rows, alloc) = (SideBySide::default(), HeapPool::new());
+        Ok(Box::new(Runner { model, normalize: self.normalize, outputs: self.outputs, rows, alloc }))
     }
 
     #[cfg(feature = "cuda")]
@@ -88,30 +90,49 @@ struct Runner {
     model: Arc<ImageModel>,
     normalize: Normalize,
     outputs: Outputs,
+    rows: SideBySide,
     alloc: HeapPool,
 }
 
 impl Model for Runner {
     fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        let failed = |error: &dyn fmt::Display| ModelError::Failed(error.to_string());
-        let [input] = inputs else {
-            return Err(ModelError::Failed(format!("one input is wanted, not {}", inputs.len())));
-        };
-        let &[n_rows, height, width, 3] = input.shape() else {
-            return Err(ModelError::Failed(format!(
-                "images [rows, height, width, 3] are wanted, not {:?}",
-                input.shape()
-            )));
-        };
-        let (pixels, n_bytes) = (input.bytes(), input.row_bytes());
-        let image = |row_idx: usize| {
-            let pixels = &pixels[row_idx * n_bytes..][..n_bytes];
-            self.normalize.to_tensor(pixels, 1, height, width).map_err(candle_core::Error::wrap)
-        };
-        let output = self.model.forward_each(n_rows, [height, width], self.outputs, image);
-        let output = output.map_err(|error| failed(&error))?;
-        let shape = output.dims().to_vec();
-        let values = output.flatten_all().and_then(|flat| flat.to_vec1::<f32>()).map_err(|error| failed(&error))?;
-        Ok(vec![Tensor::from_slice(&self.alloc, DType::F32, shape, &values)])
+        Ok(self.start(inputs)?.wait()?.outputs)
     }
+
+    fn start(&mut self, inputs: &[Tensor]) -> Result<Box<dyn Pending>, ModelError> {
+        let (input, [n_rows, height, width]) = images(inputs)?;
+        let (model, normalize, outputs) = (self.model.clone(), self.normalize, self.outputs);
+        let row = move |row_idx| {
+            let pixels = &input.bytes()[row_idx * input.row_bytes()..][..input.row_bytes()];
+            let image = normalize.to_tensor(pixels, 1, height, width).map_err(|error| failed(&error))?;
+            let row = model.forward(&image, outputs).map_err(|error| failed(&error))?;
+            row.flatten_all().and_then(|row| row.to_vec1::<f32>()).map_err(|error| failed(&error))
+        };
+        let (n_outputs, alloc) = (self.model.n_outputs(outputs), self.alloc.clone());
+        let join = move |rows: Vec<Vec<f32>>| {
+            Ok(vec![Tensor::from_slice(&alloc, DType::F32, vec![n_rows, n_outputs], &rows.concat())])
+        };
+        Ok(self.rows.start(n_rows, row, join))
+    }
+
+    fn slots(&self) -> usize {
+        side_by_side::SLOTS
+    }
+}
+
+/// The one input of a model of images, and how many of which height and width it has.
+pub(super) fn images(inputs: &[Tensor]) -> Result<(Tensor, [usize; 3]), ModelError> {
+    let [input] = inputs else {
+        return Err(ModelError::Failed(format!("one input is wanted, not {}", inputs.len())));
+    };
+    let &[n_rows, height, width, 3] = input.shape() else {
+        let shape = input.shape();
+        return Err(ModelError::Failed(format!("images [rows, height, width, 3] are wanted, not {shape:?}")));
+    };
+    Ok((input.clone(), [n_rows, height, width]))
+}
+
+/// A failure as the engine is told of it.
+pub(super) fn failed(error: &dyn fmt::Display) -> ModelError {
+    ModelError::Failed(error.to_string())
 }

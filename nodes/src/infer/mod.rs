@@ -6,6 +6,7 @@ mod need;
 mod onnx_loader;
 mod onnx_model;
 mod onnx_options;
+mod side_by_side;
 mod twin;
 
 use std::path::Path;

@@ -7,11 +7,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::data::{Alloc, HeapPool, Tensor};
-use engine::node::{Fault, LoadModel, Model, ModelError};
-use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use engine::node::{Fault, LoadModel, Model, ModelError, Pending};
+#[cfg(feature = "cuda")]
+use engine::node::{Computed, Span, SpanStage, monotonic_ns};
 
 use super::GpuProvider;
+use super::image_loader::{failed, images};
 use super::onnx_model::Fitted;
+use super::side_by_side::{self, SideBySide};
 #[cfg(feature = "cuda")]
 use crate::cuda::CudaDevice;
 use crate::onnx::{Feed, HELP, OnnxError, Output, Provider, Session};
@@ -34,7 +37,7 @@ impl OnnxLoader {
 
     fn runner(&self, session: Arc<Session>, rows: Rows) -> Box<dyn Model> {
         let names = self.fitted.outputs.iter().map(|output| output.name.clone()).collect();
-        Box::new(Runner { session, rows, names, alloc: HeapPool::new() })
+        Box::new(Runner { session, rows, outputs: Outputs { names, alloc: HeapPool::new() } })
     }
 
     fn open(&self, provider: &Provider) -> Result<Session, Fault> {
@@ -62,7 +65,7 @@ impl LoadModel for OnnxLoader {
             Some(session) => session.clone(),
             None => loaded.insert(Arc::new(self.open(&Provider::Cpu)?)).clone(),
         };
-        Ok(self.runner(session, Rows::EachAlone))
+        Ok(self.runner(session, Rows::EachAlone(SideBySide::default())))
     }
 
     #[cfg(feature = "cuda")]
@@ -96,10 +99,9 @@ fn engine_cache() -> Option<PathBuf> {
 }
 
 /// How the rows of a batch are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rows {
     /// Side by side, each on a thread.
-    EachAlone,
+    EachAlone(SideBySide),
     /// In one call.
     #[cfg(feature = "cuda")]
     Together,
@@ -108,55 +110,76 @@ enum Rows {
 struct Runner {
     session: Arc<Session>,
     rows: Rows,
-    names: Vec<String>,
-    alloc: HeapPool,
+    outputs: Outputs,
 }
 
 impl Model for Runner {
     fn forward(&mut self, inputs: &[Tensor]) -> Result<Vec<Tensor>, ModelError> {
-        let [input] = inputs else {
-            return Err(ModelError::Failed(format!("one input is wanted, not {}", inputs.len())));
-        };
-        let &[n_rows, height, width, 3] = input.shape() else {
-            let shape = input.shape();
-            return Err(ModelError::Failed(format!("images [rows, height, width, 3] are wanted, not {shape:?}")));
-        };
-        #[cfg(feature = "cuda")]
-        if self.rows == Rows::Together {
-            let outputs = self.session.run(Feed::Pixels(input.bytes()), [n_rows, height, width, 3]);
-            let outputs = outputs.map_err(|error| gpu_error(error.to_string()))?;
-            return outputs
-                .into_iter()
-                .zip(&self.names)
-                .map(|(output, name)| self.whole(name, output, n_rows))
-                .collect();
+        Ok(self.start(inputs)?.wait()?.outputs)
+    }
+
+    fn start(&mut self, inputs: &[Tensor]) -> Result<Box<dyn Pending>, ModelError> {
+        let (input, [n_rows, height, width]) = images(inputs)?;
+        match &self.rows {
+            Rows::EachAlone(rows) => {
+                let session = self.session.clone();
+                let row = move |row_idx| {
+                    let pixels = &input.bytes()[row_idx * input.row_bytes()..][..input.row_bytes()];
+                    session.run(Feed::Pixels(pixels), [1, height, width, 3]).map_err(|error| failed(&error))
+                };
+                let outputs = self.outputs.clone();
+                Ok(rows.start(n_rows, row, move |rows| outputs.joined(&rows)))
+            }
+            #[cfg(feature = "cuda")]
+            Rows::Together => {
+                let start_ns = monotonic_ns();
+                let outputs = self.session.run(Feed::Pixels(input.bytes()), [n_rows, height, width, 3]);
+                let outputs = outputs.map_err(|error| gpu_error(error.to_string()))?;
+                let outputs = self.outputs.whole(outputs, n_rows)?;
+                let spans = vec![Span { stage: SpanStage::Compute, start_ns, end_ns: monotonic_ns() }];
+                Ok(Box::new(Computed { outputs, spans }))
+            }
         }
-        debug_assert_eq!(self.rows, Rows::EachAlone);
-        let (bytes, n_bytes) = (input.bytes(), input.row_bytes());
-        let rows = (0..n_rows).into_par_iter().map(|row| {
-            let pixels = &bytes[row * n_bytes..][..n_bytes];
-            self.session.run(Feed::Pixels(pixels), [1, height, width, 3])
-        });
-        let rows: Vec<_> = rows.collect::<Result<_, _>>().map_err(|error| failed(&error))?;
-        (0..self.names.len()).map(|place| self.joined(place, &rows)).collect()
+    }
+
+    fn slots(&self) -> usize {
+        match self.rows {
+            Rows::EachAlone(_) => side_by_side::SLOTS,
+            #[cfg(feature = "cuda")]
+            Rows::Together => 1,
+        }
     }
 }
 
-impl Runner {
-    /// One output of a batch that was computed in one call.
+/// Makes tensors of what ONNX Runtime gave.
+#[derive(Clone)]
+struct Outputs {
+    names: Vec<String>,
+    alloc: HeapPool,
+}
+
+impl Outputs {
+    /// Those of a batch that was computed in one call.
     #[cfg(feature = "cuda")]
-    fn whole(&self, name: &str, output: Output, n_rows: usize) -> Result<Tensor, ModelError> {
-        if output.shape.first() != Some(&n_rows) {
-            let shape = &output.shape;
-            return Err(failed(&format_args!(
-                "`{name}` is {shape:?} for {n_rows} images: its first dimension has to be that"
-            )));
-        }
-        Ok(Tensor::from_slice(&self.alloc, output.dtype, output.shape, &output.bytes))
+    fn whole(&self, outputs: Vec<Output>, n_rows: usize) -> Result<Vec<Tensor>, ModelError> {
+        let tensor = |(output, name): (Output, &String)| {
+            if output.shape.first() != Some(&n_rows) {
+                let shape = &output.shape;
+                return Err(failed(&format_args!(
+                    "`{name}` is {shape:?} for {n_rows} images: its first dimension has to be that"
+                )));
+            }
+            Ok(Tensor::from_slice(&self.alloc, output.dtype, output.shape, &output.bytes))
+        };
+        outputs.into_iter().zip(&self.names).map(tensor).collect()
     }
 
-    /// One output of all rows.
-    fn joined(&self, place: usize, rows: &[Vec<Output>]) -> Result<Tensor, ModelError> {
+    /// Those of rows that were computed one by one.
+    fn joined(&self, rows: &[Vec<Output>]) -> Result<Vec<Tensor>, ModelError> {
+        (0..self.names.len()).map(|place| self.column(place, rows)).collect()
+    }
+
+    fn column(&self, place: usize, rows: &[Vec<Output>]) -> Result<Tensor, ModelError> {
         let name = &self.names[place];
         let Some(first) = rows.first().map(|first| &first[place]) else { return Err(failed(&"a batch of no rows")) };
         let n_bytes = first.bytes.len();
@@ -193,10 +216,6 @@ fn gpu_error(message: String) -> ModelError {
         return ModelError::DeviceLost(message);
     }
     ModelError::Failed(message)
-}
-
-fn failed(error: &dyn fmt::Display) -> ModelError {
-    ModelError::Failed(error.to_string())
 }
 
 #[cfg(test)]

@@ -123,30 +123,13 @@ impl ImageModel {
         let &[n_rows, 3, height, width] = images.dims() else {
             return Err(ForwardError::Shape { arch, found: images.dims().to_vec() });
         };
-        if self.device.is_cpu() {
-            return self.forward_each(n_rows, [height, width], outputs, |row_idx| images.narrow(0, row_idx, 1));
-        }
         self.check(height, width, outputs)?;
-        self.together(images, n_rows, outputs).map_err(|error| ForwardError::Compute { arch, error })
-    }
-
-    /// Runs one normalised image `[1, 3, height, width]` after the other, in parallel, on the CPU. Each is made where it
-    /// is computed, so that it is still in that core's cache; `image` is given its row.
-    pub fn forward_each(
-        &self,
-        n_rows: usize,
-        [height, width]: [usize; 2],
-        outputs: Outputs,
-        image: impl Fn(usize) -> candle_core::Result<Tensor> + Sync,
-    ) -> Result<Tensor, ForwardError> {
-        self.check(height, width, outputs)?;
-        let row = |row_idx| self.network.forward(&image(row_idx)?.to_dtype(DType::F32)?, outputs);
-        let rows = (0..n_rows).into_par_iter().map(row).collect::<candle_core::Result<Vec<_>>>();
-        let rows = rows.and_then(|rows| match &rows[..] {
-            [] => self.no_rows(outputs),
-            rows => self.finished(Tensor::cat(rows, 0)?),
-        });
-        rows.map_err(|error| ForwardError::Compute { arch: self.arch.name(), error })
+        let rows = if self.device.is_cpu() {
+            self.side_by_side(images, n_rows, outputs)
+        } else {
+            self.together(images, n_rows, outputs)
+        };
+        rows.map_err(|error| ForwardError::Compute { arch, error })
     }
 
     fn check(&self, height: usize, width: usize, outputs: Outputs) -> Result<(), ForwardError> {
@@ -158,6 +141,17 @@ impl ImageModel {
             return Err(ForwardError::Outputs { arch, wanted: outputs });
         }
         Ok(())
+    }
+
+    fn side_by_side(&self, images: &Tensor, n_rows: usize, outputs: Outputs) -> candle_core::Result<Tensor> {
+        let row = |row_idx| self.network.forward(&images.narrow(0, row_idx, 1)?.to_dtype(DType::F32)?, outputs);
+        // One row is computed where it is asked for.
+        let rows = match n_rows {
+            0 => return self.no_rows(outputs),
+            1 => row(0)?,
+            _ => Tensor::cat(&(0..n_rows).into_par_iter().map(row).collect::<candle_core::Result<Vec<_>>>()?, 0)?,
+        };
+        self.finished(rows)
     }
 
     fn together(&self, images: &Tensor, n_rows: usize, outputs: Outputs) -> candle_core::Result<Tensor> {
