@@ -126,4 +126,3 @@ impl Model for CudaModel {
         N_SLOTS
     }
 }
-

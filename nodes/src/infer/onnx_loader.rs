@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::data::{Alloc, HeapPool, Tensor};
-use engine::node::{Fault, LoadModel, Model, ModelError, Pending};
 #[cfg(feature = "cuda")]
 use engine::node::{Computed, Span, SpanStage, monotonic_ns};
+use engine::node::{Fault, LoadModel, Model, ModelError, Pending};
 
 use super::GpuProvider;
 use super::image_loader::{failed, images};
