@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::program::{Folder, TESTING, done};
+use crate::program::{Folder, TESTING};
 use crate::scene::{
     RUN, committed, figure, kill_at, nothing_unfinished, pipeline, rows_out, same, sums, sums_of, undisturbed,
 };
@@ -108,25 +108,27 @@ fn a_run_killed_at_any_step_to_the_disk_is_finished_by_the_next_and_leaves_nothi
   lines: {kind: sink.jsonl, from: rows, with: {path: out.jsonl}}
   table: {kind: sink.parquet, from: rows, with: {path: out.parquet, rotate: {rows: 3}}}
 ";
+    // A report is a file of its own, which only a run that has done something writes.
+    let run = ["run", "p.yaml"];
     let expected = pipeline(nodes);
-    assert_eq!(expected.run(&RUN).code, 0);
+    assert_eq!(expected.run(&run).code, 0);
     let mut n_kills = 0;
     for step in ["write", "sync", "append", "rename", "cut"] {
         for (when, n) in ["before", "after"].into_iter().flat_map(|when| (1..).map(move |n| (when, n))) {
             let fault = format!("{step}:{when}:{n}:kill");
             let folder = pipeline(nodes);
-            let first = done(folder.command(TESTING, &RUN).env("FLOWGPU_FAULT", &fault).output().expect("it starts"));
-            let again = folder.run(&RUN);
+            let first = folder.command(TESTING, &run).env("FLOWGPU_FAULT", &fault).output().expect("it starts");
+            let again = folder.run(&run);
             assert_eq!(again.code, 0, "{fault}: {again:?}");
             same(&expected, &folder, &["out.jsonl", "out-00000.parquet", "out-00001.parquet"]);
             nothing_unfinished(&folder);
             assert!(!folder.path(".flowgpu/p/spool").exists(), "{fault}: what sinks have kept is still there");
             // There are no more steps of this kind.
-            if first.code == 0 {
+            if first.status.success() {
                 break;
             }
             n_kills += 1;
         }
     }
-    assert!(n_kills > 50, "{n_kills} kills");
+    assert!(n_kills > 30, "{n_kills} kills");
 }

@@ -98,8 +98,9 @@ fn rows(node: &GraphNode, room: &super::Room) -> u64 {
         queued.min((room.queue_bytes as u64).max(of_batch(schema)))
     });
     let under_way = match node.kind.role() {
-        // One batch is put together, or computed.
-        Role::Batch | Role::Infer => node.schemas.iter().map(of_batch).sum(),
+        // One batch is put together; while the last rows of one are computed, the first of the next are.
+        Role::Batch => node.schemas.iter().map(of_batch).sum(),
+        Role::Infer => node.schemas.iter().map(|schema| 2 * of_batch(schema)).sum(),
         Role::Decode => of_batch(&node.output).saturating_mul(room.window as u64).min(room.window_bytes as u64),
         _ => 0,
     };

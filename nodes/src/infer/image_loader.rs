@@ -9,8 +9,9 @@ use candle_core::Device;
 use engine::data::{DType, HeapPool, Tensor};
 use engine::node::{Fault, LoadModel, Model, ModelError, Pending};
 
+use super::input::{failed, images};
 use super::model_ref::Resolved;
-use super::side_by_side::{self, SideBySide};
+use super::side_by_side::{SLOTS, SideBySide};
 #[cfg(feature = "cuda")]
 use crate::cuda::{CudaDevice, ImageNetwork, load_fault};
 #[cfg(not(feature = "cuda"))]
@@ -116,23 +117,6 @@ impl Model for Runner {
     }
 
     fn slots(&self) -> usize {
-        side_by_side::SLOTS
+        SLOTS
     }
-}
-
-/// The one input of a model of images, and how many of which height and width it has.
-pub(super) fn images(inputs: &[Tensor]) -> Result<(Tensor, [usize; 3]), ModelError> {
-    let [input] = inputs else {
-        return Err(ModelError::Failed(format!("one input is wanted, not {}", inputs.len())));
-    };
-    let &[n_rows, height, width, 3] = input.shape() else {
-        let shape = input.shape();
-        return Err(ModelError::Failed(format!("images [rows, height, width, 3] are wanted, not {shape:?}")));
-    };
-    Ok((input.clone(), [n_rows, height, width]))
-}
-
-/// A failure as the engine is told of it.
-pub(super) fn failed(error: &dyn fmt::Display) -> ModelError {
-    ModelError::Failed(error.to_string())
 }

@@ -1,11 +1,13 @@
 //! `infer`: runs a model on batches of images.
 
 mod image_loader;
+mod input;
 mod model_ref;
 mod need;
 mod onnx_loader;
 mod onnx_model;
 mod onnx_options;
+mod onnx_runner;
 mod side_by_side;
 mod twin;
 
