@@ -23,7 +23,7 @@ pub struct Local {
     submitted: u64,
     capacity: usize,
     alloc: HeapPool,
-    computed: Arc<Computed>,
+    under_way: Arc<UnderWay>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -46,7 +46,7 @@ impl Local {
         let (loaded_sender, loaded) = unbounded();
         let cancelled_before = Arc::new(AtomicU64::new(0));
         let gate = Gate::default();
-        let computed = Arc::<Computed>::default();
+        let under_way = Arc::<UnderWay>::default();
         let threads = (0..instances).map(|number| {
             let instance = Instance {
                 jobs: job_receiver.clone(),
@@ -54,7 +54,7 @@ impl Local {
                 cancelled_before: cancelled_before.clone(),
                 gate: gate.clone(),
                 pool: pool.clone(),
-                computed: computed.clone(),
+                under_way: under_way.clone(),
                 number,
             };
             let (model, loaded) = (model.clone(), loaded_sender.clone());
@@ -70,7 +70,7 @@ impl Local {
             capacity += depth?;
         }
         let alloc = HeapPool::new();
-        Ok(Local { jobs: Some(jobs), done, cancelled_before, submitted: 0, capacity, alloc, computed, threads })
+        Ok(Local { jobs: Some(jobs), done, cancelled_before, submitted: 0, capacity, alloc, under_way, threads })
     }
 }
 
@@ -95,7 +95,7 @@ impl Executor for Local {
     }
 
     fn at_work(&self) -> Option<Arc<dyn AtWork>> {
-        Some(self.computed.clone())
+        Some(self.under_way.clone())
     }
 
     fn cancel(&mut self) {
@@ -116,15 +116,15 @@ impl Drop for Local {
 
 /// The instances that have jobs under way.
 #[derive(Default)]
-struct Computed(Mutex<HashMap<JobId, usize>>);
+struct UnderWay(Mutex<HashMap<JobId, usize>>);
 
-impl Computed {
+impl UnderWay {
     fn lock(&self) -> MutexGuard<'_, HashMap<JobId, usize>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl AtWork for Computed {
+impl AtWork for UnderWay {
     fn worker_of(&self, id: JobId) -> Option<usize> {
         self.lock().get(&id).copied()
     }
@@ -136,7 +136,7 @@ struct Instance {
     cancelled_before: Arc<AtomicU64>,
     gate: Gate,
     pool: Arc<ThreadPool>,
-    computed: Arc<Computed>,
+    under_way: Arc<UnderWay>,
     /// Its own number.
     number: usize,
 }
@@ -151,7 +151,7 @@ impl Instance {
                 let _ = loaded.send(Ok(lane.depth()));
                 // Nobody takes results any more once the executor is dropped, and then no job comes either.
                 let tell = |done: Done| {
-                    self.computed.lock().remove(&done.id);
+                    self.under_way.lock().remove(&done.id);
                     drop(self.done.send(done));
                 };
                 lane.serve(|| self.next(), tell);
@@ -167,7 +167,7 @@ impl Instance {
         loop {
             let (number, job) = self.jobs.recv().ok()?;
             if number >= self.cancelled_before.load(Ordering::Acquire) {
-                self.computed.lock().insert(job.id, self.number);
+                self.under_way.lock().insert(job.id, self.number);
                 return Some(job);
             }
             self.done.send(Done::failed(job.id, JobError::Cancelled)).ok()?;
