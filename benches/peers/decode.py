@@ -166,7 +166,8 @@ def main():
         for library in list(libraries):
             for cores in sorted({1, n_cores}):
                 try:
-                    rates.setdefault((library, cores), []).append(measured(library, folder, n_images, cores))
+                    figures = measured(library, folder, n_images, cores)
+                    rates.setdefault((library, cores), []).append(figures)
                 except RuntimeError as error:
                     print(f"{library} is left out: {error}", file=sys.stderr)
                     libraries.remove(library)
