@@ -199,7 +199,7 @@ def torch_model(name, threads, instances, rows):
     torch.manual_seed(0)
     model = getattr(torchvision.models, {"vit_base_patch16_224": "vit_b_16"}.get(name, name))(weights=None).eval()
     images = torch.rand(rows, 3, 224, 224) * 2 - 1
-    model = torch.jit.freeze(torch.jit.trace(model, images))
+    model = torch.jit.freeze(torch.jit.trace(model, images, check_trace=False))
 
     def call():
         with torch.inference_mode():
