@@ -160,7 +160,7 @@ mod tests {
         let (pool, model) = (pool(1), SideBySide::default());
         let row = |row| if row == 1 { panic!("row 1") } else { Ok(row) };
         let pending = pool.install(|| model.start(2, row, numbers));
-        let panic = catch_unwind(AssertUnwindSafe(|| pending.wait())).err().expect("a panic");
+        let Err(panic) = catch_unwind(AssertUnwindSafe(|| pending.wait())) else { panic!("nothing came out") };
         assert_eq!(panic.downcast_ref::<&str>(), Some(&"row 1"));
         assert_eq!(values(&pool.install(|| model.start(1, Ok, numbers)).wait().unwrap()), [0.0]);
     }
