@@ -18,6 +18,8 @@ mod header;
 mod huffman;
 mod idct;
 mod idct_reduced;
+#[cfg(target_arch = "x86_64")]
+mod idct_reduced_avx2;
 mod kernel;
 mod planes;
 mod progressive;

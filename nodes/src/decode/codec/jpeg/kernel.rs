@@ -6,6 +6,8 @@
 use super::colour::ycc_pixel;
 use super::idct::{Block, transform_plainly};
 use super::idct_reduced;
+#[cfg(target_arch = "x86_64")]
+use super::idct_reduced_avx2;
 
 /// Writes the 8×8 samples of a block to lines that are `stride` bytes apart.
 #[inline(always)]
@@ -23,7 +25,7 @@ pub(super) fn transform_to_four(block: &Block, out: &mut [u8], stride: usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: as above.
-        return unsafe { avx2::transform_to_four(block, out, stride) };
+        return unsafe { idct_reduced_avx2::transform_to_four(block, out, stride) };
     }
     idct_reduced::transform_to_four(block, out, stride);
 }
@@ -33,7 +35,7 @@ pub(super) fn transform_to_two(block: &Block, out: &mut [u8], stride: usize) {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") {
         // SAFETY: as above.
-        return unsafe { avx2::transform_to_two(block, out, stride) };
+        return unsafe { idct_reduced_avx2::transform_to_two(block, out, stride) };
     }
     idct_reduced::transform_to_two(block, out, stride);
 }
@@ -100,7 +102,6 @@ mod avx2 {
 
     use super::super::colour;
     use super::super::idct::{Block, FACTOR_BITS, FIRST_SHIFT, KEPT_BITS, SECOND_SHIFT, factors};
-    use super::super::idct_reduced;
 
     #[inline]
     #[target_feature(enable = "avx2")]
@@ -191,18 +192,6 @@ mod avx2 {
             _mm256_unpacklo_epi64(upper_23, lower_23),
             _mm256_unpackhi_epi64(upper_23, lower_23),
         ]
-    }
-
-    // The compiler finds these by itself, once it may use the instructions.
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn transform_to_four(block: &Block, out: &mut [u8], stride: usize) {
-        idct_reduced::transform_to_four(block, out, stride);
-    }
-
-    #[target_feature(enable = "avx2")]
-    pub(super) fn transform_to_two(block: &Block, out: &mut [u8], stride: usize) {
-        idct_reduced::transform_to_two(block, out, stride);
     }
 
     /// Samples that one step of a loop makes.
@@ -353,6 +342,20 @@ mod tests {
             let (mut got, mut expected) = ([7; 8 * 11], [7; 8 * 11]);
             transform(&block, &mut got, 11);
             transform_plainly(&block, &mut expected, 11);
+            prop_assert_eq!(got, expected);
+        }
+
+        #[test]
+        fn the_transforms_to_fewer_samples_have_the_bytes_of_the_plain_loops(block in block(), n_rows in 1..=8_usize) {
+            let mut block = block;
+            block[n_rows * 8..].fill(0);
+            let (mut got, mut expected) = ([7; 4 * 6], [7; 4 * 6]);
+            transform_to_four(&block, &mut got, 6);
+            idct_reduced::transform_to_four(&block, &mut expected, 6);
+            prop_assert_eq!(got, expected);
+            let (mut got, mut expected) = ([7; 2 * 6], [7; 2 * 6]);
+            transform_to_two(&block, &mut got, 6);
+            idct_reduced::transform_to_two(&block, &mut expected, 6);
             prop_assert_eq!(got, expected);
         }
 
