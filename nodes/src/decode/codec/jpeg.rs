@@ -17,9 +17,9 @@ mod frame;
 mod header;
 mod huffman;
 mod idct;
-mod idct_reduced;
 #[cfg(target_arch = "x86_64")]
-mod idct_reduced_avx2;
+mod idct_avx2;
+mod idct_reduced;
 mod kernel;
 mod planes;
 mod progressive;

@@ -2,7 +2,7 @@
 //!
 //! They leave out what the whole transform would add to finer detail. Constants and rounding are as in [`idct`](super::idct).
 
-use super::idct::{Block, FACTOR_BITS, KEPT_BITS, fixed};
+use super::idct::{Block, FACTOR_BITS, FIRST_SHIFT, SECOND_SHIFT, fixed};
 
 /// What each of the odd rows 7, 5, 3 and 1 adds to the inner and the outer samples of four.
 pub(super) const INNER: [i32; 4] =
@@ -15,21 +15,23 @@ pub(super) const EVEN: [i32; 2] = [fixed(1.847_759_065), -fixed(0.765_366_865)];
 pub(super) const PAIR: [i32; 4] =
     [-fixed(0.720_959_822), fixed(0.850_430_095), -fixed(1.272_758_580), fixed(3.624_509_785)];
 
+/// Bits that the passes over columns and over rows take away: a transform to half as many samples is twice too large.
+pub(super) const FOUR_SHIFTS: [u32; 2] = [FIRST_SHIFT + 1, SECOND_SHIFT + 1];
+pub(super) const TWO_SHIFTS: [u32; 2] = [FIRST_SHIFT + 2, SECOND_SHIFT + 2];
+
 /// Writes the 4×4 samples of a block to lines that are `stride` bytes apart.
 #[inline(always)]
 pub(super) fn transform_to_four(block: &Block, out: &mut [u8], stride: usize) {
-    const FIRST: u32 = FACTOR_BITS - KEPT_BITS + 1;
-    const SECOND: u32 = FACTOR_BITS + KEPT_BITS + 3 + 1;
     let mut columns = [[0; 8]; 4];
     for n in [0, 1, 2, 3, 5, 6, 7] {
         let row = |row: usize| i32::from(block[row * 8 + n]);
-        let samples = four::<FIRST>([row(0), row(1), row(2), row(3), row(5), row(6), row(7)]);
+        let samples = four::<{ FOUR_SHIFTS[0] }>([row(0), row(1), row(2), row(3), row(5), row(6), row(7)]);
         for (column, sample) in columns.iter_mut().zip(samples) {
             column[n] = saturated(sample);
         }
     }
     for (line, row) in out[..3 * stride + 4].chunks_mut(stride).zip(&columns) {
-        let samples = four::<SECOND>([row[0], row[1], row[2], row[3], row[5], row[6], row[7]]);
+        let samples = four::<{ FOUR_SHIFTS[1] }>([row[0], row[1], row[2], row[3], row[5], row[6], row[7]]);
         for (out, sample) in line.iter_mut().zip(samples) {
             *out = centred(sample);
         }
@@ -50,19 +52,17 @@ fn four<const SHIFT: u32>([c0, c1, c2, c3, c5, c6, c7]: [i32; 7]) -> [i32; 4] {
 /// Writes the 2×2 samples of a block to lines that are `stride` bytes apart.
 #[inline(always)]
 pub(super) fn transform_to_two(block: &Block, out: &mut [u8], stride: usize) {
-    const FIRST: u32 = FACTOR_BITS - KEPT_BITS + 2;
-    const SECOND: u32 = FACTOR_BITS + KEPT_BITS + 3 + 2;
     let mut columns = [[0; 8]; 2];
     for n in [0, 1, 3, 5, 7] {
         let row = |row: usize| i32::from(block[row * 8 + n]);
-        let samples = two::<FIRST>([row(0), row(1), row(3), row(5), row(7)]);
+        let samples = two::<{ TWO_SHIFTS[0] }>([row(0), row(1), row(3), row(5), row(7)]);
         for (column, sample) in columns.iter_mut().zip(samples) {
             // The mean has room for more than 16 bits in libjpeg-turbo's vector code, where absurd files need it.
             column[n] = if n == 0 { sample } else { saturated(sample) };
         }
     }
     for (line, row) in out[..stride + 2].chunks_mut(stride).zip(&columns) {
-        for (out, sample) in line.iter_mut().zip(two::<SECOND>([row[0], row[1], row[3], row[5], row[7]])) {
+        for (out, sample) in line.iter_mut().zip(two::<{ TWO_SHIFTS[1] }>([row[0], row[1], row[3], row[5], row[7]])) {
             *out = centred(sample);
         }
     }
