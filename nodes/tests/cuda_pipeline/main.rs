@@ -107,7 +107,9 @@ fn batches_of_two_models_side_by_side_come_out_right_and_in_order() {
             }
         })
     });
-    running.map(|running| running.join().expect("both models"));
+    for running in running {
+        running.join().expect("both models");
+    }
 }
 
 /// Shared memory as a worker has it: mapped as long as the process lives.
