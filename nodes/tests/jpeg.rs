@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use nodes::decode::geometry::Geometry;
 use nodes::decode::{
-    DecodeError, Decoded, Interpolation, Limits, Preprocess, Reading, Resize, Scale, Scaling, Scratch, decode,
+    Crop, DecodeError, Decoded, Interpolation, Limits, Preprocess, Reading, Resize, Scale, Scaling, Scratch, decode,
     decode_into,
 };
 use proptest::prelude::*;
@@ -115,6 +116,68 @@ fn what_is_made_much_smaller_has_the_bytes_of_pillows_draft_and_resize() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Pixels of a picture, and how many of them lie in a row.
+fn made(bytes: &[u8], options: &Preprocess, reading: Reading, scratch: &mut Scratch) -> (Vec<u8>, usize) {
+    let (mut pixels, mut columns) = (Vec::new(), 0);
+    decode_into(bytes, options, reading, scratch, |height, width| {
+        pixels.resize(height * width * 3, 0);
+        columns = width;
+        &mut pixels[..]
+    })
+    .unwrap();
+    (pixels, columns)
+}
+
+/// Of a picture of which a crop keeps little, little is decoded. What stood in that memory before is another picture.
+#[test]
+fn a_crop_has_the_bytes_of_a_crop_from_the_whole() {
+    let noise = decoded(&given("noise-q100")).unwrap();
+    assert!(noise.pixels.iter().any(|&sample| sample == 255));
+    let files: Vec<_> = told().into_keys().filter(|name| !name.starts_with("draft")).collect();
+    let mut n_parts = 0;
+    for (n, name) in files.iter().enumerate() {
+        let mut orientations = [1, n as u8 % 8 + 1].to_vec();
+        orientations.dedup();
+        for (orientation, scale) in orientations.into_iter().flat_map(|orientation| {
+            [Scale::Full, Scale::Half, Scale::Quarter, Scale::Eighth].map(|scale| (orientation, scale))
+        }) {
+            let bytes = turned(&given(name), orientation);
+            let reading = Reading { scaling: Scaling::Fixed(scale), ..Reading::default() };
+            for (resize, interpolation) in [
+                (None, Interpolation::Nearest),
+                (Some(Resize::Exact { width: 29, height: 31 }), Interpolation::Nearest),
+                (Some(Resize::Exact { width: 41, height: 17 }), Interpolation::Bilinear),
+                (Some(Resize::Exact { width: 13, height: 35 }), Interpolation::Lanczos),
+            ] {
+                let whole = Preprocess { resize, interpolation, ..Preprocess::default() };
+                let (all, columns) = made(&bytes, &whole, reading, &mut Scratch::default());
+                let rows = all.len() / 3 / columns;
+                for [width, height] in [[1, 1], [7, 3], [2, 12], [11, 9]] {
+                    let crop = Crop { width: width.min(columns as u32), height: height.min(rows as u32) };
+                    let mut scratch = Scratch::default();
+                    for other in ["noise-q100", "noise-q100-progressive", "cmyk"] {
+                        made(&given(other), &Preprocess::default(), Reading::default(), &mut scratch);
+                    }
+                    let (part, _) = made(&bytes, &Preprocess { crop: Some(crop), ..whole }, reading, &mut scratch);
+                    let window = Geometry::of(
+                        columns as u32,
+                        rows as u32,
+                        &Preprocess { crop: Some(crop), ..Preprocess::default() },
+                    );
+                    let [left, top] = window.origin.map(|place| place as usize);
+                    let expected: Vec<u8> = (top..top + crop.height as usize)
+                        .flat_map(|y| &all[(y * columns + left) * 3..][..crop.width as usize * 3])
+                        .copied()
+                        .collect();
+                    assert!(part == expected, "{name}, orientation {orientation}, {scale:?}, {whole}, crop {crop}");
+                    n_parts += 1;
+                }
+            }
+        }
+    }
+    assert!(n_parts > 10_000);
 }
 
 #[test]

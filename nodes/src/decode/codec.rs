@@ -18,6 +18,8 @@ mod tiff_layout;
 mod tiff_samples;
 mod webp;
 
+use std::ops::Range;
+
 use super::colours::Colours;
 use super::error::DecodeError;
 use super::orientation::Orientation;
@@ -97,7 +99,7 @@ pub struct Decoded {
 /// [`DecodeError`], for everything that is no whole picture of a known format within the limits.
 pub fn decode(bytes: &[u8], reading: impl Into<Reading>) -> Result<Decoded, DecodeError> {
     let mut buffers = Buffers::default();
-    let raster = decode_raster(bytes, reading.into(), &mut buffers)?;
+    let raster = decode_raster(bytes, reading.into(), &Raster::all, &mut buffers)?;
     let mut pixels = buffers.raster;
     pixels.truncate(raster.len());
     let (width, height) = raster.orientation.size(raster.width, raster.height);
@@ -129,11 +131,20 @@ impl Raster {
         Self { width, height, stored: size, covers: size.map(f64::from), format, orientation }
     }
 
+    /// All columns and rows.
+    pub(super) fn all(&self) -> [Range<usize>; 2] {
+        [0..self.width as usize, 0..self.height as usize]
+    }
+
     /// Bytes of the RGB raster.
     pub(super) fn len(&self) -> usize {
         self.width as usize * self.height as usize * 3
     }
 }
+
+/// Says of a picture whose size is known by now which columns and rows of its raster will be looked at. All others may be left as
+/// they are.
+pub(super) type Wanted<'a> = &'a dyn Fn(&Raster) -> [Range<usize>; 2];
 
 /// Memory that outlives a picture. Freshly mapped pages cost more than decoding into them, so these only grow.
 #[derive(Debug, Default)]
@@ -157,12 +168,17 @@ pub(super) fn sized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
 }
 
 /// Decodes into [`Buffers::raster`], as stored, without turning it upright.
-pub(super) fn decode_raster(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode_raster(
+    bytes: &[u8],
+    reading: Reading,
+    wanted: Wanted<'_>,
+    buffers: &mut Buffers,
+) -> Result<Raster, DecodeError> {
     if bytes.is_empty() {
         return Err(DecodeError::Empty);
     }
     match Format::of(bytes) {
-        Some(Format::Jpeg) => jpeg::decode(bytes, reading, buffers),
+        Some(Format::Jpeg) => jpeg::decode(bytes, reading, wanted, buffers),
         Some(Format::Png) => png::decode(bytes, reading, buffers),
         Some(Format::WebP) => webp::decode(bytes, reading, buffers),
         Some(Format::Gif) => gif::decode(bytes, reading, buffers),

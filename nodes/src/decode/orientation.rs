@@ -1,5 +1,7 @@
 //! Which way up a picture is, by its metadata.
 
+use std::ops::Range;
+
 use super::ifd::Directory;
 use super::resample::Span;
 
@@ -85,14 +87,32 @@ impl Orientation {
         if self.swaps_axes() { [span(1), span(0)] } else { [span(0), span(1)] }
     }
 
+    /// Which columns and rows of the stored picture, of `size`, become these of the upright one.
+    pub(super) fn stored(self, size: [u32; 2], upright: [Range<usize>; 2]) -> [Range<usize>; 2] {
+        let round = self.turns_round();
+        [0, 1].map(|axis| {
+            let Range { start, end } = upright[if self.swaps_axes() { 1 - axis } else { axis }];
+            let side = size[axis] as usize;
+            if round[axis] { side - end..side - start } else { start..end }
+        })
+    }
+
     /// Writes `source`, RGB of `width`×`height`, upright into `target` of the same length.
     pub fn apply(self, source: &[u8], width: usize, height: usize, target: &mut [u8]) {
-        let row_bytes = width * 3;
+        self.apply_part(source, [width, height], [0..width, 0..height], target);
+    }
+
+    /// As [`Self::apply`], of these columns and rows of the stored picture alone.
+    pub(super) fn apply_part(self, source: &[u8], size: [usize; 2], part: [Range<usize>; 2], target: &mut [u8]) {
+        let ([width, height], [columns, rows]) = (size, part);
         if !self.swaps_axes() {
-            for (y, row) in source.chunks_exact(row_bytes).enumerate() {
-                let to = if matches!(self, Self::Half | Self::MirrorY) { height - 1 - y } else { y };
-                let out = &mut target[to * row_bytes..][..row_bytes];
-                if matches!(self, Self::Half | Self::MirrorX) {
+            let [flip_x, flip_y] = self.turns_round();
+            for y in rows {
+                let row = &source[(y * width + columns.start) * 3..][..columns.len() * 3];
+                let to = if flip_y { height - 1 - y } else { y };
+                let left = if flip_x { width - columns.end } else { columns.start };
+                let out = &mut target[(to * width + left) * 3..][..row.len()];
+                if flip_x {
                     for (pixel, out) in row.chunks_exact(3).rev().zip(out.chunks_exact_mut(3)) {
                         out.copy_from_slice(pixel);
                     }
@@ -104,13 +124,12 @@ impl Orientation {
         }
         // Walked in tiles: a column of a large picture would touch a new cache line and page for every pixel.
         const TILE: usize = 32;
-        let flip_x = matches!(self, Self::Transverse | Self::CounterClockwise);
-        let flip_y = matches!(self, Self::Transverse | Self::Clockwise);
-        for top in (0..height).step_by(TILE) {
-            for left in (0..width).step_by(TILE) {
-                for x in left..(left + TILE).min(width) {
+        let [flip_x, flip_y] = self.turns_round();
+        for top in rows.clone().step_by(TILE) {
+            for left in columns.clone().step_by(TILE) {
+                for x in left..(left + TILE).min(columns.end) {
                     let to_row = if flip_x { width - 1 - x } else { x };
-                    for y in top..(top + TILE).min(height) {
+                    for y in top..(top + TILE).min(rows.end) {
                         let to_column = if flip_y { height - 1 - y } else { y };
                         let from = (y * width + x) * 3;
                         let to = (to_row * height + to_column) * 3;
@@ -148,6 +167,8 @@ fn xmp_attribute(packet: &[u8]) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use super::{Orientation, Span};
 
     /// A 2×3 picture whose pixels are numbered 1 to 6 in reading order.
@@ -194,6 +215,33 @@ mod tests {
             let got: Vec<u8> = upright.chunks_exact(3).map(|pixel| pixel[0]).collect();
             assert_eq!(got, expected, "orientation {value}");
         }
+    }
+
+    #[test]
+    fn a_part_lies_where_it_lies_in_the_whole() {
+        let source: Vec<u8> = (1..=12).flat_map(|n| [n, n, n]).collect();
+        for orientation in (1..=8).map(Orientation::from_value) {
+            let mut whole = vec![0; source.len()];
+            orientation.apply(&source, 3, 4, &mut whole);
+            let [width, height] = <[u32; 2]>::from(orientation.size(3, 4)).map(|side| side as usize);
+            for columns in ranges(width) {
+                for rows in ranges(height) {
+                    let stored = orientation.stored([3, 4], [columns.clone(), rows.clone()]);
+                    let mut part = vec![0; source.len()];
+                    orientation.apply_part(&source, [3, 4], stored, &mut part);
+                    for (at, (pixel, of_whole)) in part.chunks_exact(3).zip(whole.chunks_exact(3)).enumerate() {
+                        let is_in = columns.contains(&(at % width)) && rows.contains(&(at / width));
+                        let expected = if is_in { of_whole } else { &[0; 3] };
+                        assert_eq!(pixel, expected, "{orientation:?}, {columns:?} of {rows:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// All that lie within `0..end` and are not empty.
+    fn ranges(end: usize) -> impl Iterator<Item = Range<usize>> {
+        (0..end).flat_map(move |first| (first + 1..=end).map(move |end| first..end))
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::codec::{Buffers, Format, Reading, decode_raster, sized};
+use super::codec::{Buffers, Format, Raster, Reading, decode_raster, sized};
 use super::error::DecodeError;
 use super::geometry::Geometry;
 use super::orientation::Orientation;
@@ -88,9 +88,13 @@ fn decode_with<'out>(
     scratch: &mut Scratch,
     out: impl FnOnce(usize, usize) -> &'out mut [u8],
 ) -> Result<Original, DecodeError> {
-    let raster = decode_raster(bytes, reading, &mut scratch.buffers)?;
-    let (width, height) = raster.orientation.size(raster.stored[0], raster.stored[1]);
-    let geometry = Geometry::of(width, height, options);
+    let wanted = |raster: &Raster| {
+        let (_, window) = plan(raster, options);
+        let (width, height) = raster.orientation.size(raster.width, raster.height);
+        raster.orientation.stored([raster.width, raster.height], window.reach([width, height], options.interpolation))
+    };
+    let raster = decode_raster(bytes, reading, &wanted, &mut scratch.buffers)?;
+    let (geometry, window) = plan(&raster, options);
     let [out_width, out_height] = geometry.out.map(|side| u32::try_from(side).unwrap_or(u32::MAX));
     reading.limits.check(raster.format, out_width, out_height)?;
 
@@ -99,7 +103,8 @@ fn decode_with<'out>(
         stored
     } else {
         let upright = sized(&mut scratch.upright, stored.len());
-        raster.orientation.apply(stored, raster.width as usize, raster.height as usize, upright);
+        let size = [raster.width, raster.height].map(|side| side as usize);
+        raster.orientation.apply_part(stored, size, wanted(&raster), upright);
         upright
     };
 
@@ -108,10 +113,17 @@ fn decode_with<'out>(
     assert_eq!(pixels.len(), row_bytes * out_height as usize, "the memory for the pixels has the wrong size");
     geometry.fill_edges(pixels);
     let [left, top] = geometry.place.map(|place| place as usize);
-    let from = raster.orientation.spans([raster.width, raster.height], raster.covers);
-    let window = Window { from, resized: geometry.resized, origin: geometry.origin, size: geometry.kept };
     let target = Target { bytes: &mut pixels[top * row_bytes + left * 3..], stride: row_bytes };
     let size = raster.orientation.size(raster.width, raster.height);
     resample(upright, size.into(), window, options.interpolation, &mut scratch.resample, target);
+    let (width, height) = raster.orientation.size(raster.stored[0], raster.stored[1]);
     Ok(Original { width, height, format: raster.format, orientation: raster.orientation })
+}
+
+/// What is made of a picture, and of which part of its raster.
+fn plan(raster: &Raster, options: &Preprocess) -> (Geometry, Window) {
+    let (width, height) = raster.orientation.size(raster.stored[0], raster.stored[1]);
+    let geometry = Geometry::of(width, height, options);
+    let from = raster.orientation.spans([raster.width, raster.height], raster.covers);
+    (geometry, Window { from, resized: geometry.resized, origin: geometry.origin, size: geometry.kept })
 }

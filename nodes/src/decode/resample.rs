@@ -5,6 +5,7 @@
 //! it needs: every output pixel is independent of the others, so the bytes are those of a crop from the whole.
 
 use std::f64::consts::PI;
+use std::ops::Range;
 
 use super::codec::sized;
 use super::preprocess::Interpolation;
@@ -40,6 +41,24 @@ pub struct Window {
     pub origin: [u64; 2],
     /// The number of columns and rows that are wanted.
     pub size: [u32; 2],
+}
+
+impl Window {
+    /// The columns and rows of a source of `size` that anything in the window is made of, and perhaps a few more.
+    pub fn reach(&self, size: [u32; 2], interpolation: Interpolation) -> [Range<usize>; 2] {
+        let support = Filter::of(interpolation).map_or(0.0, |filter| filter.support);
+        [0, 1].map(|axis| {
+            let Span { start, length } = self.from[axis];
+            let scale = length / self.resized[axis] as f64;
+            let margin = support * scale.max(1.0) + 1.0;
+            let place = |place: u64| start + place as f64 * scale;
+            let first = place(self.origin[axis]) - margin;
+            let end = place(self.origin[axis] + u64::from(self.size[axis])) + margin;
+            // `as` stops at zero.
+            let end = (end.ceil() as usize).min(size[axis] as usize);
+            (first as usize).min(end)..end
+        })
+    }
 }
 
 /// Where rows of the result are written.
@@ -264,7 +283,7 @@ impl Weights {
     }
 
     /// The source places that have any weight.
-    fn reach(&self) -> std::ops::Range<usize> {
+    fn reach(&self) -> Range<usize> {
         let first = self.starts.iter().min().copied().unwrap_or(0);
         let last = self.starts.iter().max().copied().unwrap_or(0);
         first..last + self.taps

@@ -6,6 +6,9 @@
 //! for Pillow. Metadata never cost the picture, nor do bytes between segments or behind the end.
 //!
 //! A picture whose first scan has all components is decoded row by row in small memory; others need all coefficients at once.
+//!
+//! Pixels are made of the part that is wanted alone, which is what a crop keeps and what its resizing weighs. All of the codes are
+//! still read, so what is refused does not depend on the crop.
 
 mod arithmetic;
 mod arithmetic_blocks;
@@ -21,6 +24,7 @@ mod idct;
 mod idct_avx2;
 mod idct_reduced;
 mod kernel;
+mod part;
 mod planes;
 mod progressive;
 mod scale;
@@ -35,11 +39,12 @@ use std::ops::Range;
 
 use super::super::error::DecodeError;
 use super::super::orientation::Orientation;
-use super::{Buffers, Format, Raster, Reading, sized};
+use super::{Buffers, Format, Raster, Reading, Wanted, sized};
 use coefficients::Coefficients;
 use decoder::{Decoder, ReadyCodes};
 use frame::{Coding, MAX_COMPONENTS};
 use header::Header;
+use part::Part;
 use planes::{PlaneBuffers, Planes};
 pub use scale::{Scale, Scaling};
 use scan::Scan;
@@ -67,7 +72,12 @@ impl Workspace {
 }
 
 /// Decodes into the raster of `buffers`. The limits are those of the picture as it is stored, whatever the scale.
-pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> Result<Raster, DecodeError> {
+pub(super) fn decode(
+    bytes: &[u8],
+    reading: Reading,
+    wanted: Wanted<'_>,
+    buffers: &mut Buffers,
+) -> Result<Raster, DecodeError> {
     let mut segments = Segments::new(bytes);
     let mut tables = Tables::default();
     let header = Header::read(&mut segments, &mut tables)?;
@@ -83,9 +93,12 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
     let (width, height) = orientation.size(stored[0], stored[1]);
     let scale = reading.scaling.of(width, height);
     frame.scale_to(scale);
+    let size = [frame.scaled_width as u32, frame.scaled_height as u32];
+    let covers = stored.map(|side| f64::from(side) / f64::from(scale.denominator()));
+    let told = Raster { stored, covers, ..Raster::whole(size, Format::Jpeg, orientation) };
     let raster = sized(&mut buffers.raster, frame.scaled_width * frame.scaled_height * 3);
     let Workspace { planes, coefficients, codes } = &mut buffers.jpeg;
-    let planes = Planes::new(planes, &frame, header.model);
+    let planes = Planes::new(planes, &frame, header.model, Part::of(&frame, wanted(&told)));
     let scan = Scan::read(&bytes[header.first_scan.clone()], &frame)?;
     let decoder = Decoder { segments, tables, frame: &frame, codes };
     if frame.coding == Coding::Sequential && scan.components().len() == frame.components().len() {
@@ -93,9 +106,7 @@ pub(super) fn decode(bytes: &[u8], reading: Reading, buffers: &mut Buffers) -> R
     } else {
         decoder.run_scans(scan, Coefficients::new(coefficients, &frame), planes, raster)?;
     }
-    let size = [frame.scaled_width as u32, frame.scaled_height as u32];
-    let covers = stored.map(|side| f64::from(side) / f64::from(scale.denominator()));
-    Ok(Raster { stored, covers, ..Raster::whole(size, Format::Jpeg, orientation) })
+    Ok(told)
 }
 
 fn truncated(what: impl Into<String>) -> DecodeError {

@@ -100,7 +100,7 @@ impl Picture<'_> {
         for n in 0..self.layout.chunks.across * self.layout.chunks.down {
             let [left, top, n_columns, n_rows] = self.place(n);
             let file = self.jpeg_file(self.packed(n));
-            let part = jpeg::decode(&file, self.reading.limits.into(), &mut inner)?;
+            let part = jpeg::decode(&file, self.reading.limits.into(), &Raster::all, &mut inner)?;
             if part.width != self.layout.chunks.size[0] || (part.height as usize) < n_rows {
                 let size = format!("a strip or tile is {}×{}", part.width, part.height);
                 return Err(DecodeError::corrupt(Format::Tiff, size));

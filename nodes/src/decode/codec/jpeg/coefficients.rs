@@ -69,13 +69,15 @@ impl<'b> Coefficients<'b> {
                 return Err(incomplete());
             }
         }
-        for unit_y in 0..self.frame.units_high {
+        let [seen_x, seen_y] = planes.units();
+        for unit_y in seen_y {
             for (index, (component, known)) in components.iter().zip(&self.components).enumerate() {
+                let columns = seen_x.start * component.h..(seen_x.end * component.h).min(component.blocks_wide);
                 let quant = known.quant.as_ref().expect("a table for each component that has a scan");
                 for y in 0..component.v {
                     let row = (unit_y * component.v + y) * component.padded_wide * 64;
                     let (blocks, _) = self.samples[index][row..].as_chunks::<64>();
-                    for (x, coded) in blocks[..component.blocks_wide].iter().enumerate() {
+                    for (x, coded) in columns.clone().zip(&blocks[columns.clone()]) {
                         let mut block: Block = [0; 64];
                         for ((out, coded), step) in block.iter_mut().zip(coded).zip(quant) {
                             *out = coded.wrapping_mul(*step);

@@ -3,11 +3,14 @@
 //! Only the blocks of one row of units are held, and as many lines above them as a line of pixels may still need. Stretching
 //! weighs a line with its neighbour above or below, so the last lines of a row of units wait for the next row.
 
+use std::ops::Range;
+
 use super::super::sized;
 use super::colour;
 use super::frame::{Component, Frame, MAX_COMPONENTS};
 use super::header::Model;
 use super::idct::{self, Block};
+use super::part::Part;
 use super::upsample::Stretch;
 
 /// Lines are read this far beyond their end, by loops that take many samples at once.
@@ -31,6 +34,7 @@ pub(super) struct Planes<'b> {
     planes: [Plane<'b>; MAX_COMPONENTS],
     frame: &'b Frame,
     model: Model,
+    part: Part,
     /// Lines of pixels that wait for the next row of units.
     pending: usize,
 }
@@ -41,6 +45,8 @@ struct Plane<'b> {
     /// What a stretched line is written to.
     line: &'b mut [u8],
     stride: usize,
+    /// Samples of a line that become pixels.
+    columns: Range<usize>,
     /// Lines that are kept from the row of units before.
     kept: usize,
     component: Component,
@@ -48,11 +54,12 @@ struct Plane<'b> {
 }
 
 impl<'b> Planes<'b> {
-    pub(super) fn new(buffers: &'b mut PlaneBuffers, frame: &'b Frame, model: Model) -> Self {
+    pub(super) fn new(buffers: &'b mut PlaneBuffers, frame: &'b Frame, model: Model, part: Part) -> Self {
         let mut planes: [Plane<'b>; MAX_COMPONENTS] = Default::default();
         let memory = buffers.samples.iter_mut().zip(&mut buffers.lines);
         for ((plane, component), (samples, line)) in planes.iter_mut().zip(frame.components()).zip(memory) {
-            let stride = component.padded_wide * component.size;
+            let width = component.h * component.size;
+            let stride = frame.units_wide * width;
             // As many as make one row of pixels of each kind, and the one above.
             let kept = component.v * component.size / frame.size + 1;
             let n_lines = kept + component.v * component.size;
@@ -60,13 +67,19 @@ impl<'b> Planes<'b> {
                 samples: sized(samples, n_lines * stride + SLACK),
                 line: sized(line, frame.units_wide * frame.max_h * frame.size + SLACK),
                 stride,
+                columns: part.units[0].start * width..(part.units[0].end * width).min(component.width),
                 kept,
                 component: *component,
                 stretch: Stretch::of(component, frame),
             };
         }
         let weighs = planes[..frame.components().len()].iter().any(|plane| plane.stretch.weighs_lines());
-        Self { planes, frame, model, pending: if weighs { frame.max_v } else { 0 } }
+        Self { planes, frame, model, part, pending: if weighs { frame.max_v } else { 0 } }
+    }
+
+    /// The units that become samples, along and down.
+    pub(super) fn units(&self) -> [Range<usize>; 2] {
+        self.part.units.clone()
     }
 
     /// Puts a block of coefficients at column `x` of blocks, and row `y` within the row of units. Behind `last`, in the order of
@@ -81,15 +94,18 @@ impl<'b> Planes<'b> {
 
     /// Writes the lines of pixels that are now known, when the row of units number `unit_y` is there.
     pub(super) fn finish_row(&mut self, unit_y: usize, raster: &mut [u8]) {
-        let Self { planes, frame, model, pending } = self;
+        let Self { planes, frame, model, part, pending } = self;
         let n_lines = frame.max_v * frame.size;
         let row_bytes = frame.scaled_width * 3;
         let is_last = unit_y + 1 == frame.units_high;
-        let begin = (unit_y * n_lines).saturating_sub(*pending);
+        let begin = (unit_y * n_lines).saturating_sub(*pending).max(part.lines.start);
         let end = if is_last { frame.scaled_height } else { (unit_y + 1) * n_lines - *pending };
+        let end = end.min(part.lines.end).max(begin);
+        let columns = part.columns.start * 3..part.columns.end * 3;
         let planes = &mut planes[..frame.components().len()];
         let rows = raster[begin * row_bytes..end * row_bytes].chunks_exact_mut(row_bytes);
         for (y, row) in (begin..end).zip(rows) {
+            let row = &mut row[columns.clone()];
             let [first, second, third, fourth] = &mut *planes else {
                 match &mut *planes {
                     [luma, cb, cr] => {
@@ -111,14 +127,14 @@ impl<'b> Planes<'b> {
 }
 
 impl Plane<'_> {
-    /// The samples for line `y` of the picture, as wide as the picture or wider.
+    /// The samples for line `y` of the picture, from the part's first column on, as many as it has columns or more.
     fn line(&mut self, y: usize, unit_y: usize, frame: &Frame) -> &[u8] {
-        let Self { samples, line, stride, kept, component, stretch } = self;
+        let Self { samples, line, stride, columns, kept, component, stretch } = self;
         let first = (unit_y * component.v * component.size) as isize - *kept as isize;
         // Beyond the picture's edges its outermost lines stand again.
         let at = |y: isize| {
             let y = y.clamp(0, component.height as isize - 1);
-            &samples[(y - first) as usize * *stride..][..*stride + SLACK]
+            &samples[(y - first) as usize * *stride + columns.start..][..columns.len() + SLACK]
         };
         let near = (y * component.v * component.size / (frame.max_v * frame.size)) as isize;
         if *stretch == Stretch::None {
@@ -126,7 +142,7 @@ impl Plane<'_> {
         }
         let far = if y.is_multiple_of(2) { near - 1 } else { near + 1 };
         let far = if stretch.weighs_lines() { at(far) } else { at(near) };
-        stretch.line(at(near), far, y % 2, component.width, line);
+        stretch.line(at(near), far, y % 2, columns.len(), line);
         line
     }
 

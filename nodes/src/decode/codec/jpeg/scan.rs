@@ -108,8 +108,11 @@ impl Scan {
     ) -> Result<(), DecodeError> {
         let mut restarts = Restarts::new(restart_interval);
         let mut block = [0; 64];
+        let [seen_x, seen_y] = planes.units();
         for unit_y in 0..frame.units_high {
+            let row_is_seen = seen_y.contains(&unit_y);
             for unit_x in 0..frame.units_wide {
+                let is_seen = row_is_seen && seen_x.contains(&unit_x);
                 restarts.before_unit(coder)?;
                 for (slot, component) in frame.components().iter().enumerate() {
                     for y in 0..component.v {
@@ -117,7 +120,7 @@ impl Scan {
                             block.fill(0);
                             let last = coder.block(slot, &mut block).map_err(|damage| coder.refusal(damage))?;
                             // What pads the last units of a row is not seen; below, rows are left out when lines are made.
-                            if x < component.blocks_wide {
+                            if is_seen && x < component.blocks_wide {
                                 planes.put(slot, x, y, &block, last);
                             }
                         }
@@ -125,7 +128,9 @@ impl Scan {
                 }
                 coder.check()?;
             }
-            planes.finish_row(unit_y, raster);
+            if row_is_seen {
+                planes.finish_row(unit_y, raster);
+            }
         }
         Ok(())
     }
