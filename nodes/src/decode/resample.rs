@@ -316,19 +316,21 @@ impl Weights {
         let support = filter.support * stretch;
         let inverse = 1.0 / stretch;
         let n = window.size[axis] as usize;
-        // The most places that a span of twice the support can touch, and no more than there are.
-        let taps = (support.ceil() as usize).saturating_mul(2).saturating_add(1).min(source);
+        // `as` cuts towards zero and stops at zero, which is the clamp that is wanted here.
+        let touched = |place: usize| {
+            let center = start + ((window.origin[axis] + place as u64) as f64 + 0.5) * scale;
+            let first = (center - support + 0.5) as usize;
+            (center, first..((center + support + 0.5) as usize).min(source))
+        };
+        let taps = (0..n).map(|place| touched(place).1.len()).fold(1, usize::max);
         self.taps = taps;
         self.starts.clear();
         self.weights.clear();
         self.weights.resize(n * taps, 0);
         self.curve.resize(taps, 0.0);
         for place in 0..n {
-            let center = start + ((window.origin[axis] + place as u64) as f64 + 0.5) * scale;
-            // `as` cuts towards zero and stops at zero, which is the clamp that is wanted here.
-            let first = (center - support + 0.5) as usize;
-            let end = ((center + support + 0.5) as usize).min(source);
-            let curve = &mut self.curve[..end.saturating_sub(first).min(taps)];
+            let (center, Range { start: first, end }) = touched(place);
+            let curve = &mut self.curve[..end.saturating_sub(first)];
             let mut sum = 0.0;
             for (offset, weight) in curve.iter_mut().enumerate() {
                 *weight = (filter.curve)(((offset + first) as f64 - center + 0.5) * inverse);

@@ -57,26 +57,34 @@ impl<'a> BitReader<'a> {
     /// Sees to it that at least `least` bits are ahead; at most 56.
     #[inline(always)]
     pub(super) fn refill(&mut self, least: u32) {
-        if self.n_bits >= least {
-            return;
+        if self.n_bits < least {
+            self.top_up(least);
         }
+    }
+
+    /// As [`Self::refill`], and takes up more where that is cheap: whether bits are wanting is told by the picture, so a processor
+    /// that guesses it is wrong more often than it costs to take them up each time.
+    #[inline(always)]
+    pub(super) fn top_up(&mut self, least: u32) {
         if let Some(eight) = self.bytes.get(self.at..self.at + 8) {
             let word = u64::from_be_bytes(eight.try_into().expect("eight bytes"));
+            // At a marker there may be 64 bits ahead, elsewhere at most 63.
             if !has_ff(word) {
                 self.ahead |= word >> self.n_bits;
-                let n_bytes = (63 - self.n_bits) >> 3;
-                self.at += n_bytes as usize;
-                self.n_bits += n_bytes * 8;
+                self.at += ((63 - self.n_bits) >> 3) as usize;
+                self.n_bits |= 56;
                 return;
             }
         }
-        *self = self.refilled_bytewise();
+        if self.n_bits < least {
+            *self = self.refilled_bytewise();
+        }
     }
 
     /// By value, so that the reader of a loop need not lie in memory for the sake of this rare call.
     #[inline(never)]
     fn refilled_bytewise(mut self) -> Self {
-        while self.n_bits <= 56 {
+        while self.n_bits < 56 {
             let Some(&byte) = self.bytes.get(self.at) else {
                 return self.with_made_up();
             };

@@ -24,7 +24,7 @@ impl Codes {
 }
 
 /// Bits that one look sees.
-const LOOK: u32 = 10;
+pub(super) const LOOK: u32 = 10;
 
 /// What one look tells. From the lowest bit: five of length, one of [`Look::WITH_VALUE`], two empty, four of size, four of run,
 /// sixteen of value. All zero where the code is longer than the look, or none.
@@ -32,7 +32,7 @@ const LOOK: u32 = 10;
 struct Look(u32);
 
 impl Look {
-    /// The value's bits were seen too, and are counted in the length.
+    /// The value's bits, of which there may be none, were seen too, and are counted in the length.
     const WITH_VALUE: u32 = 1 << 5;
 
     fn code(length: u32, symbol: u8) -> Self {
@@ -105,7 +105,9 @@ impl Huffman {
         let size = u32::from(symbol & 15);
         let rest = LOOK - length;
         for below in 0..1 << rest {
-            self.looks[(code << rest | below) as usize] = if size > 0 && size <= rest {
+            self.looks[(code << rest | below) as usize] = if size == 0 {
+                Look::value(length, symbol, 0)
+            } else if size <= rest {
                 let bits = below >> (rest - size);
                 Look::value(length + size, symbol, extend(bits, size) as i16)
             } else {
@@ -124,13 +126,26 @@ impl Huffman {
     #[inline(always)]
     pub(super) fn run_value(&self, reader: &mut BitReader<'_>) -> Result<RunValue, Damage> {
         reader.refill(31);
+        self.run_value_at_once(reader).map_or_else(|| self.long_run_value(reader), Ok)
+    }
+
+    /// Reads a symbol and its value if one look sees them; at least [`LOOK`] bits must be ahead.
+    #[inline(always)]
+    pub(super) fn run_value_at_once(&self, reader: &mut BitReader<'_>) -> Option<RunValue> {
         let look = self.looks[reader.peek(LOOK) as usize];
-        let run = (look.0 >> 12 & 15) as usize;
-        if look.0 & Look::WITH_VALUE != 0 {
-            reader.consume(look.length());
-            return Ok(RunValue { run, size: look.0 >> 8 & 15, value: look.0 as i32 >> 16 });
+        if look.0 & Look::WITH_VALUE == 0 {
+            return None;
         }
-        let symbol = self.symbol_after(look, reader)?;
+        reader.consume(look.length());
+        let (run, size) = ((look.0 >> 12 & 15) as usize, look.0 >> 8 & 15);
+        Some(RunValue { run, size, value: look.0 as i32 >> 16 })
+    }
+
+    /// Reads a symbol and its value that one look did not see.
+    #[inline(always)]
+    pub(super) fn long_run_value(&self, reader: &mut BitReader<'_>) -> Result<RunValue, Damage> {
+        reader.refill(31);
+        let symbol = self.symbol_after(self.looks[reader.peek(LOOK) as usize], reader)?;
         let size = u32::from(symbol & 15);
         let value = if size > 0 { extend(reader.take(size), size) } else { 0 };
         Ok(RunValue { run: usize::from(symbol >> 4), size, value })
@@ -167,11 +182,11 @@ impl Huffman {
     }
 }
 
-/// The value of `size` bits: those that begin with 0 are negative.
+/// The value of `size` bits: those that begin with 0 are negative. Without a branch, which would be guessed wrong half of the time.
 #[inline(always)]
 pub(super) fn extend(bits: u32, size: u32) -> i32 {
-    let value = bits as i32;
-    if value < 1 << (size - 1) { value - (1 << size) + 1 } else { value }
+    let if_negative = (bits >> (size - 1)) as i32 - 1;
+    bits as i32 + (if_negative & (1 - (1 << size)))
 }
 
 #[cfg(test)]

@@ -3,11 +3,14 @@
 use super::super::super::error::DecodeError;
 use super::bits::{BitReader, Damage};
 use super::frame::MAX_COMPONENTS;
-use super::huffman::Huffman;
+use super::huffman::{Huffman, LOOK};
 use super::idct::Block;
 use super::scan::BlockCoder;
 use super::tables::{NATURAL_ORDER, Quant};
 use super::truncated;
+
+/// So many looks are taken before more bits are taken up.
+const LOOKS: u32 = 5;
 
 /// A component's tables in a scan.
 #[derive(Clone, Copy)]
@@ -36,20 +39,26 @@ impl Coded<'_> {
         *previous = previous.wrapping_add(self.dc.run_value(reader)?.value);
         block[0] = (*previous as i16).wrapping_mul(self.quant[0]);
         let (mut n, mut last) = (1, 0);
-        while n < 64 {
-            let coefficient = self.ac.run_value(reader)?;
-            if coefficient.size == 0 {
-                if coefficient.run < 15 {
-                    break;
+        'block: while n < 64 {
+            reader.top_up(LOOKS * LOOK);
+            for _ in 0..LOOKS {
+                let at_once = self.ac.run_value_at_once(reader);
+                let coefficient = at_once.map_or_else(|| self.ac.long_run_value(reader), Ok)?;
+                if coefficient.size > 0 {
+                    // At most 63 + 15.
+                    last = n + coefficient.run;
+                    let place = usize::from(NATURAL_ORDER[last & 127] & 63);
+                    block[place] = (coefficient.value as i16).wrapping_mul(self.quant[place]);
+                    n = last + 1;
+                } else if coefficient.run < 15 {
+                    break 'block;
+                } else {
+                    n += 16;
                 }
-                n += 16;
-                continue;
+                if n > 63 || at_once.is_none() {
+                    continue 'block;
+                }
             }
-            // At most 63 + 15.
-            last = n + coefficient.run;
-            let place = usize::from(NATURAL_ORDER[last & 127] & 63);
-            block[place] = (coefficient.value as i16).wrapping_mul(self.quant[place]);
-            n = last + 1;
         }
         if last > 63 { Err(Damage::BeyondBlock) } else { Ok(last) }
     }
