@@ -134,7 +134,7 @@ fn made(bytes: &[u8], options: &Preprocess, reading: Reading, scratch: &mut Scra
 #[test]
 fn a_crop_has_the_bytes_of_a_crop_from_the_whole() {
     let noise = decoded(&given("noise-q100")).unwrap();
-    assert!(noise.pixels.iter().any(|&sample| sample == 255));
+    assert!(noise.pixels.contains(&255));
     let files: Vec<_> = told().into_keys().filter(|name| !name.starts_with("draft")).collect();
     let mut n_parts = 0;
     for (n, name) in files.iter().enumerate() {
